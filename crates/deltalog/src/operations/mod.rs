@@ -1,11 +1,12 @@
-//! The operations on a table: each folder is one kind of operation, and imports only from those above it in this table.
+//! The operations on tables. Each folder contains one kind of operation, and imports only from folders above it in
+//! this table.
 //!
 //! | folder | what it does |
 //! | --- | --- |
-//! | `rewrite` | what the others share: rows found in the files of a version, files written again |
+//! | `rewrite` | code that the other folders share: finding rows in the files of a version, rewriting files |
 //! | `define` | creates and replaces tables, and changes their schema, properties and features |
 //! | `maintain` | OPTIMIZE, VACUUM, RESTORE, statistics, repair |
-//! | `insert` | writes rows: alone, from several processes, in place of others |
+//! | `insert` | writes rows: from one process or from several, also replacing existing rows |
 //! | `dml` | DELETE, UPDATE and MERGE |
 //! | `exchange` | CONVERT and CLONE |
 //! | `stream` | reads a table as a stream of batches |

@@ -1,5 +1,5 @@
-//! Removes files from which a statement deletes all rows, even if another writer moves these rows to other files
-//! meanwhile.
+//! Removes files from which a statement deletes all rows, even if another writer moves these rows to other files at
+//! the same time.
 //!
 //! Removing such a file does not require the positions of its rows. But if a concurrent OPTIMIZE commits first, the
 //! file no longer exists, and its rows are in another file together with rows that must stay. The new positions of

@@ -2,7 +2,7 @@
 //! tasks find the rows of a statement in several processes.
 //!
 //! - The number of a file is its index in the sorted list of all paths of a version. Every process therefore computes
-//!   the same numbers, regardless of which files it reads and how the log is stored.
+//!   the same numbers, whatever files it reads and however the log is stored.
 
 use std::collections::{BTreeMap, HashSet};
 use std::iter::once;

@@ -1,4 +1,4 @@
-//! Tables that are created from Parquet files or from other tables.
+//! Creates tables from Parquet files and from other tables.
 
 pub(crate) mod clone;
 pub(crate) mod convert;

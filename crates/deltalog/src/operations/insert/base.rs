@@ -1,4 +1,4 @@
-//! The version that a write is based on.
+//! Determines the version that a write is based on.
 
 use crate::commit::{AlreadyApplied, ConflictReason, Transaction};
 use crate::error::{ErrorKind, Result};
@@ -7,7 +7,7 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// Returns the newest version; `None` if there is no table.
+/// Returns the newest version of the table; `None` if there is no table.
 ///
 /// # Errors
 /// Returns the same errors as [`Snapshot::open`].
@@ -19,12 +19,12 @@ pub(crate) fn newest(storage: &Storage) -> Result<Option<Snapshot>> {
     }
 }
 
-/// Returns the base of a write that replaces all rows of the version `read`: exactly that version. If the write was
-/// already committed before, it is the newest version, which has recorded its `progress`.
+/// Returns the base of a write that replaces all rows of the version `read`, which is exactly that version. If the
+/// write was already committed before, returns the newest version instead, which has recorded its `progress`.
 ///
 /// # Errors
-/// `CommitConflict` if another commit has changed files, protocol or metadata since; `CorruptLog`, and errors of the
-/// store.
+/// Returns `CommitConflict` if another commit has changed files, protocol or metadata since, `CorruptLog`, and errors
+/// of the store.
 pub(super) fn of_replacement(
     read: &Snapshot,
     progress: &[SetTransaction],
@@ -33,7 +33,7 @@ pub(super) fn of_replacement(
     let Some(conflict) = Transaction::conflict_since(read, environment)? else {
         return Ok(read.clone());
     };
-    // The conflicting commit may be an earlier attempt of this same write.
+    // The conflicting commit may have been made by an earlier attempt of the same write.
     if !progress.is_empty() && conflict.reason != ConflictReason::TableReplaced {
         let newest = read.refresh()?;
         if AlreadyApplied::in_snapshot(&newest, progress)?.is_some() {

@@ -1,6 +1,6 @@
-//! Commits a write: turns its files into a transaction.
+//! Commits a write, by making a transaction from its files.
 //!
-//! Small files are compacted after the commit, if the table or the session asks for it.
+//! After the commit, small files are compacted if the table or the session asks for it.
 
 use super::{PendingWrite, Target, WriteOutcome};
 use crate::commit::own_files::OwnFiles;
@@ -18,12 +18,12 @@ use crate::snapshot::Snapshot;
 use crate::values::stats::num_records;
 
 impl PendingWrite {
-    /// Commits `files`. If the commit fails or has no effect, the files are deleted; if its outcome is unknown, they
-    /// are kept.
+    /// Commits `files`. If the commit fails or has no effect, the files are deleted. If it is unknown whether the
+    /// commit succeeded, they are kept.
     ///
     /// # Errors
-    /// `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and errors of the store. All but
-    /// `CommitStateUnknown` mean that this call has committed nothing.
+    /// Returns `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and errors of the store. After any error
+    /// except `CommitStateUnknown`, this call has committed nothing.
     pub fn commit(self, files: Vec<Add>, operation: Operation) -> Result<WriteOutcome> {
         let (storage, base) = (self.storage.clone(), self.base().cloned());
         let mut own = OwnFiles::new(&storage, base.as_ref());
@@ -45,12 +45,12 @@ impl PendingWrite {
         outcome
     }
 
-    /// Commits `files` like [`PendingWrite::commit`], but returns an error if there was nothing to do.
+    /// Commits `files` as [`PendingWrite::commit`] does, but returns an error if there was nothing to do.
     ///
     /// # Errors
-    /// `CommitConflict` with the reason `app_transaction` for a write that was already committed; `TableAlreadyExists`
-    /// also in the mode `Ignore`; `InvalidArgument` for an empty write that skips its commit; also the errors of
-    /// [`PendingWrite::commit`].
+    /// Returns `CommitConflict` with the reason `app_transaction` for a write that was already committed,
+    /// `TableAlreadyExists` even in the mode `Ignore`, and `InvalidArgument` for an empty write that skips its
+    /// commit. Also returns the errors of [`PendingWrite::commit`].
     pub fn commit_or_fail(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
         let table = self.storage.url();
         match self.commit(files, operation)? {
@@ -65,7 +65,7 @@ impl PendingWrite {
         }
     }
 
-    /// Commits `files`. If further files are written for the commit, they are added to `own`.
+    /// Commits `files`. Additional files that are written for the commit are added to `own`.
     fn try_commit(self, files: &[Add], operation: Operation, own: &mut OwnFiles) -> Result<WriteOutcome> {
         if let Some(applied) = self.already_applied {
             return Ok(WriteOutcome::AlreadyApplied(applied));
@@ -123,13 +123,14 @@ impl PendingWrite {
         }
     }
 
-    /// Handles a creation for which another writer was faster, and returns the outcome.
+    /// Determines the outcome if another writer has created the table first.
     fn meet_created(self, conflict: Conflict, transaction: Transaction) -> Result<WriteOutcome> {
         let created = match self.mode == SaveMode::Append || !self.progress.is_empty() {
             true => Some(Snapshot::open(&self.storage, None)?),
             false => None,
         };
-        // The creation by the other writer may be an earlier attempt of this same write. Only now can that be checked.
+        // The other creation may have been made by an earlier attempt of the same write, which could not be checked
+        // before.
         if let Some(created) = &created
             && let Some(applied) = AlreadyApplied::in_snapshot(created, &self.progress)?
         {
@@ -138,7 +139,7 @@ impl PendingWrite {
         match (self.mode, created) {
             (SaveMode::Append, Some(created)) => append_to_created(conflict, transaction, &created),
             (SaveMode::Ignore, _) => Ok(WriteOutcome::TableExists(conflict)),
-            // A replacement may replace an existing table. It is refused because another writer has created this one
+            // In this mode, an existing table may be replaced. This one must not be, because it was created
             // concurrently.
             _ if self.definition == Some(CreationMode::CreateOrReplace) => {
                 Err(conflict.into_error(ErrorKind::CommitConflict, self.storage.url()))
@@ -148,7 +149,8 @@ impl PendingWrite {
     }
 }
 
-/// Appends to the table `created` by another writer, if it equals the table that `transaction` would have created.
+/// Appends to the table `created` by another writer, if it is the same as the table that `transaction` would have
+/// created.
 fn append_to_created(
     conflict: Conflict,
     transaction: Transaction,
@@ -161,7 +163,7 @@ fn append_to_created(
     }
 }
 
-/// Adds the metrics that every Delta writer records.
+/// Adds the metrics that every Delta writer records in its commits.
 fn with_metrics(operation: Operation, files: &[Add]) -> Operation {
     let bytes: u64 = files.iter().filter_map(|file| u64::try_from(file.size).ok()).sum();
     let rows: Option<u64> = files.iter().map(|file| num_records(file.stats.as_deref()?)).sum();

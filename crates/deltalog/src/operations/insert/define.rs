@@ -1,4 +1,4 @@
-//! Writes with a table definition: they create a table, or replace an existing one, with or without rows.
+//! Writes that create or replace a table by its definition, with or without rows.
 
 use super::{PendingWrite, Target, base, spec_of};
 use crate::commit::{AlreadyApplied, Operation, PartitionOverwrite, RowsRead, SaveMode, check_distinct};
@@ -11,17 +11,18 @@ use crate::storage::Storage;
 use crate::write::TableWriteSpec;
 
 impl PendingWrite {
-    /// Begins to create or replace a table, in one commit together with the rows that are written. Returns `None` if
+    /// Begins to create or replace a table, in a single commit that also contains the written rows. Returns `None` if
     /// the mode is `Ignore` and the table exists.
     ///
-    /// A replacement removes all files of the newest version and is serializable: it conflicts with every commit since,
-    /// except for those that only record the progress of other applications or change domains of users. Every writer
-    /// that has read the old table conflicts with it. If the new rows were computed from an older version, use
-    /// [`PendingWrite::define_on`]; otherwise commits after that version are lost without a conflict.
+    /// A replacement removes all files of the newest version and is serializable: it conflicts with every commit
+    /// since that version, except for commits that only record the progress of other applications or change metadata
+    /// domains of users. Every writer that has read the old table conflicts with the replacement. If the new rows
+    /// were computed from an older version, use [`PendingWrite::define_on`]; otherwise commits after that version are
+    /// lost without a conflict.
     ///
     /// # Errors
-    /// `TableAlreadyExists`; `SchemaMismatch` and `InvalidArgument` for a table that cannot exist, or that must not be
-    /// replaced; `Unsupported` if the table could not be written; and errors of the store.
+    /// Returns `TableAlreadyExists`, `SchemaMismatch` or `InvalidArgument` for a table that cannot exist or must not
+    /// be replaced, `Unsupported` if the table could not be written, and errors of the store.
     pub fn define(
         storage: &Storage,
         definition: &TableDefinition,
@@ -35,11 +36,11 @@ impl PendingWrite {
     /// Begins to replace a table from which the writer has read the version `read`. Returns `None` if the mode is
     /// `Ignore`.
     ///
-    /// A replacement removes the files of exactly that version. If another commit has added or removed files since
-    /// then, or changed the protocol or the metadata, it is a `CommitConflict`.
+    /// A replacement removes the files of exactly that version. It fails with `CommitConflict` if another commit has
+    /// added or removed files since, or has changed the protocol or the metadata.
     ///
     /// # Errors
-    /// Returns the same errors as [`PendingWrite::define`]; also `CommitConflict`.
+    /// Returns the same errors as [`PendingWrite::define`], and `CommitConflict`.
     pub fn define_on(
         read: &Snapshot,
         definition: &TableDefinition,
@@ -54,7 +55,7 @@ impl PendingWrite {
         Self::define_at(read.storage(), Some(base), definition, mode, app_transactions, environment)
     }
 
-    /// Begins to define the table on exactly `base`; `None` stands for a table that is to be created.
+    /// Begins to define the table on exactly `base`; `None` means that the table does not exist yet.
     fn define_at(
         storage: &Storage,
         base: Option<Snapshot>,
@@ -116,7 +117,7 @@ impl PendingWrite {
     }
 
     /// Returns the description of a commit with a table definition, as the JVM implementation records it. `as_select`
-    /// says whether rows are written.
+    /// says whether rows are written as well.
     pub fn definition_operation(&self, as_select: bool) -> Operation {
         let mode = self.definition.unwrap_or(CreationMode::ErrorIfExists);
         match (&self.target, &self.evolved) {

@@ -1,5 +1,5 @@
-//! A write in three steps: it is checked against the table, its files are written by this crate or by an engine,
-//! and it is committed.
+//! Writes rows in three steps: the write is checked against the table, this crate or an engine writes its files, and
+//! the write is committed.
 //!
 //! ```text
 //!   begin ──► files: DataWriter, or an engine below `directory` ──► commit
@@ -7,14 +7,14 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `base` | the version that a write is based on |
+//! | `base` | determines the version that a write is based on |
 //! | `commit` | turns the files of a write into a transaction, and commits it |
-//! | `define` | begins the creation or the replacement of a table by its definition |
+//! | `define` | begins to create or replace a table by its definition |
 //! | `outcome` | the outcome of a write |
-//! | `small_append` | an append of a few rows, which lists the log once |
+//! | `small_append` | appends a few rows with a single listing of the log |
 //!
-//! - Everything that can be refused before files are written is refused in `begin`.
-//! - Files that were written and not committed belong to no version. `abort` deletes them; otherwise VACUUM does.
+//! - Everything that can be refused before files are written is refused when the write begins.
+//! - Files that were written but not committed belong to no version. `abort` deletes them; otherwise VACUUM does.
 
 mod base;
 mod commit;
@@ -52,9 +52,9 @@ use crate::write::{DataWriter, Reported, TableWriteSpec, WriteOptions, reported,
 /// The table that is written to.
 #[derive(Debug, Clone)]
 enum Target {
-    /// A table, at the version that the write is based on.
+    /// An existing table, at the version that the write is based on.
     Existing(Snapshot),
-    /// A table that the write creates.
+    /// A new table, which the write creates.
     New(Box<TableHeader>),
 }
 
@@ -64,36 +64,36 @@ pub struct PendingWrite {
     storage: Storage,
     target: Target,
     mode: SaveMode,
-    /// The mode of creation, if the write defines the table.
+    /// The mode of creation, if the write defines a table.
     definition: Option<CreationMode>,
     partition_overwrite: PartitionOverwrite,
-    /// The predicate of the rows that an overwrite replaces; `None` if it replaces all.
+    /// The predicate for the rows that an overwrite replaces; `None` if it replaces all rows.
     replaced: Option<Predicate>,
-    /// The same predicate in the form in which the caller passed it. New rows are checked against it.
+    /// The same predicate as the caller passed it. New rows are checked against it.
     replace_where: Option<ReplaceWhere>,
     /// The rows of the table from which the data was computed.
     reads: RowsRead,
-    /// The table with the schema that the write gives it, if it changes the schema.
+    /// The table with its new schema, if the write changes the schema.
     evolved: Option<TableHeader>,
     spec: TableWriteSpec,
     progress: Vec<SetTransaction>,
     already_applied: Option<AlreadyApplied>,
-    /// Whether nothing is committed if the write changes nothing.
+    /// Whether the commit is skipped if the write changes nothing.
     skips_empty: bool,
     environment: Environment,
 }
 
 impl PendingWrite {
-    /// Checks the request against the newest version of the table. Returns `None` if the mode is `Ignore` and
-    /// the table exists.
+    /// Checks the request against the newest version of the table. Returns `None` if the mode is `Ignore` and the
+    /// table exists.
     ///
     /// The write is based on that version. If the data was computed from an older version, an overwrite must use
     /// [`PendingWrite::begin_on`]; otherwise commits after that version are lost without a conflict.
     ///
     /// # Errors
-    /// `TableAlreadyExists`, `SchemaMismatch`, `Unsupported` for a table that cannot be written,
-    /// `InvalidArgument`, also if the data are computed from rows of the table ([`WriteRequest::reads`]) without the
-    /// version that has them, and errors of the store.
+    /// Returns `TableAlreadyExists`; `SchemaMismatch`; `Unsupported` for a table that cannot be written;
+    /// `InvalidArgument`, also if the data is computed from rows of the table ([`WriteRequest::reads`]), because the
+    /// version with these rows is not known; and errors of the store.
     pub fn begin(
         storage: &Storage,
         request: WriteRequest,
@@ -109,13 +109,13 @@ impl PendingWrite {
         Self::on(storage, base::newest(storage)?, request, environment)
     }
 
-    /// Checks the request of a writer that has read the table at `read`. Returns `None` if the mode is
+    /// Checks the request of a writer that has read the version `read` of the table. Returns `None` if the mode is
     /// `Ignore`.
     ///
-    /// - An overwrite replaces the files of exactly that version. If another commit has added or removed files since
-    ///   then, or changed the protocol or the metadata, the overwrite is a `CommitConflict`. For an overwrite of
-    ///   partitions, or of the rows for which a predicate is true, only changes of the affected files count.
-    /// - An append does not depend on any file of the table: it is based on the newest version. If its data was
+    /// - An overwrite replaces the files of exactly that version. It fails with `CommitConflict` if another commit
+    ///   has added or removed files since, or has changed the protocol or the metadata. For an overwrite of
+    ///   partitions, or of the rows for which a predicate is true, only changes of the affected files are conflicts.
+    /// - An append does not depend on any file of the table, so it is based on the newest version. If its data was
     ///   computed from rows of the table ([`WriteRequest::reads`]), it is based on `read` and depends on these rows.
     ///
     /// # Errors
@@ -131,7 +131,7 @@ impl PendingWrite {
             SaveMode::Overwrite if replaces_all => {
                 base::of_replacement(read, &request.app_transactions, environment)?
             }
-            // The partitions to replace are not known before the data.
+            // The partitions to replace are only known once there is data.
             SaveMode::Overwrite => read.clone(),
             SaveMode::Append if !request.reads.is_nothing() => read.clone(),
             _ => read.refresh()?,
@@ -139,7 +139,7 @@ impl PendingWrite {
         Self::on(read.storage(), Some(base), request, environment)
     }
 
-    /// Checks the request against exactly `base`; `None` stands for a table that is to be created.
+    /// Checks the request against exactly `base`; `None` means that the table does not exist yet.
     ///
     /// # Errors
     /// Returns the same errors as [`PendingWrite::begin`].
@@ -163,7 +163,7 @@ impl PendingWrite {
         if mode == SaveMode::Ignore {
             return Ok(None);
         }
-        // The table may have been created by an earlier attempt of the same write.
+        // The table may have been created by an earlier attempt of this write.
         let already_applied = AlreadyApplied::in_snapshot(&snapshot, &request.app_transactions)?;
         if mode == SaveMode::ErrorIfExists && already_applied.is_none() {
             return Err(located(
@@ -210,11 +210,12 @@ impl PendingWrite {
         }))
     }
 
-    /// Returns a write as `request` describes it that creates `table`, which another process may have resolved.
+    /// Returns a write that creates `table`, with the settings of `request`. Another process may have resolved the
+    /// table's definition.
     ///
     /// # Errors
-    /// `CorruptLog` if the table's schema or a property is not valid; `InvalidArgument` if `replace_where` does not fit
-    /// the rest of the request.
+    /// Returns `CorruptLog` if the table's schema or a property is invalid, and `InvalidArgument` if `replace_where`
+    /// does not fit the rest of the request.
     #[doc(hidden)]
     pub fn creating(
         storage: &Storage,
@@ -248,18 +249,18 @@ impl PendingWrite {
         })
     }
 
-    /// Returns the record of an earlier commit of the same write, if an application has made it. The write then has no
-    /// effect, and committing it deletes its files.
+    /// If an application has already committed the same write, returns the record of that commit. This write then has
+    /// no effect, and committing it deletes its files.
     pub fn already_applied(&self) -> Option<&AlreadyApplied> {
         self.already_applied.as_ref()
     }
 
-    /// Returns the table's schema, which the data must be fitted to.
+    /// Returns the table's schema, to which the data must be converted.
     pub fn table_schema(&self) -> &StructType {
         self.spec.schema()
     }
 
-    /// Returns the same schema with Arrow types.
+    /// Returns the table's schema as an Arrow schema.
     pub fn arrow_schema(&self) -> &SchemaRef {
         self.spec.arrow()
     }
@@ -288,13 +289,13 @@ impl PendingWrite {
         }
     }
 
-    /// Returns the table with the schema that the write gives it, if it changes the schema.
+    /// Returns the table with its new schema, if the write changes the schema.
     #[doc(hidden)]
     pub fn evolved(&self) -> Option<&TableHeader> {
         self.evolved.as_ref()
     }
 
-    /// Returns the table that the write creates, if it creates one.
+    /// Returns the table that the write creates; `None` if the table exists.
     #[doc(hidden)]
     pub fn new_table(&self) -> Option<&TableHeader> {
         match &self.target {
@@ -312,7 +313,7 @@ impl PendingWrite {
         }
     }
 
-    /// Returns the rows that an overwrite replaces, if it does not replace all.
+    /// Returns which rows an overwrite replaces; `None` if it replaces all rows.
     pub(crate) fn replace_where(&self) -> Option<&ReplaceWhere> {
         self.replace_where.as_ref()
     }
@@ -322,18 +323,18 @@ impl PendingWrite {
         &self.storage
     }
 
-    /// Returns the clock and the ids of the write.
+    /// Returns the source of times and ids for the write.
     pub(crate) fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// Sets how small files are compacted after the commit. Without it, the environment and the table decide.
+    /// Sets how small files are compacted after the commit. By default, the environment and the table decide.
     pub fn set_auto_compaction(&mut self, auto_compaction: AutoCompaction) {
         self.environment = self.environment.clone().with_auto_compaction(auto_compaction);
     }
 
-    /// Skips the commit if the write changes nothing: if it has no rows, replaces none, and records no progress of an
-    /// application. The outcome is then [`WriteOutcome::Unchanged`].
+    /// Skips the commit if the write changes nothing, that is, if it adds no rows, replaces no rows, and records no
+    /// progress of an application. The outcome is then [`WriteOutcome::Unchanged`].
     pub fn skip_if_empty(&mut self) {
         self.skips_empty = true;
     }
@@ -348,19 +349,20 @@ impl PendingWrite {
         Ok(DataWriter::new(self.storage.clone(), self.spec.clone(), options)?.with_progress(progress))
     }
 
-    /// Returns what the tasks of an engine report to have written (`write::task_report`), after making their files
+    /// Returns the files that the tasks of an engine report to have written (`write::task_report`), after making them
     /// durable. The engine must have enforced the table's rules (`TableWriteSpec::rules`). The reports in the byte
-    /// range `counting` use the values of identity columns that the engine has asked for (`RowRules::identity_values`).
+    /// range `counting` use the values of identity columns that the engine has asked for
+    /// (`RowRules::identity_values`).
     ///
     /// # Errors
-    /// `CorruptData` for a report that does not fit the table; `FileNotFound` if a file is not in the table's location
-    /// as this process sees it; also errors of the store.
+    /// Returns `CorruptData` for a report that does not fit the table, `FileNotFound` if this process does not find a
+    /// file in the table's location, and errors of the store.
     #[doc(hidden)]
     pub fn reported(&self, reports: &[u8], counting: Range<usize>) -> Result<Reported> {
         let reported =
             reported(reports, counting, &self.spec).map_err(|error| error.in_table(self.storage.url()))?;
-        // Engines let the operating system decide when their files reach the disk, but a commit must not reach it
-        // before the files do.
+        // Engines let the operating system decide when their files reach the disk, but the commit must not reach the
+        // disk before the files do.
         let data = reported.files.iter().map(|add| &add.path);
         let changes = reported.changes.iter().map(|file| &file.path);
         let paths = data.chain(changes).map(|path| path::decode(path)).collect::<Result<Vec<_>>>()?;
@@ -368,8 +370,8 @@ impl PendingWrite {
         Ok(reported)
     }
 
-    /// Returns the metadata of the table after this write has used values of identity columns; `None` if it has used
-    /// none. (PROTOCOL, "Identity Columns".)
+    /// Returns the table's metadata with the new high water marks of identity columns; `None` if this write used no
+    /// values of identity columns. (PROTOCOL, "Identity Columns".)
     ///
     /// # Errors
     /// Returns the same errors as [`StructType::try_new`].
@@ -383,10 +385,11 @@ impl PendingWrite {
         self.spec.counted_metadata(metadata)
     }
 
-    /// Deletes the files of a write that was not committed, as the tasks of an engine report them.
+    /// Deletes the files of a write that was not committed. The tasks of an engine have reported the files.
     ///
     /// # Errors
-    /// `CorruptData` for a report that cannot be read; errors of the store, after each file was tried.
+    /// Returns `CorruptData` for a report that cannot be read. Returns errors of the store, but only after trying to
+    /// delete every file.
     #[doc(hidden)]
     pub fn delete_reported(storage: &Storage, reports: &[u8]) -> Result<()> {
         let paths = reported_paths(reports).map_err(|error| error.in_table(storage.url()))?;
@@ -395,7 +398,7 @@ impl PendingWrite {
     }
 }
 
-/// Returns the write spec of a table that a commit with this protocol and metadata creates or replaces.
+/// Returns the rules for files of a table that a commit with this protocol and metadata creates or replaces.
 fn spec_of(table: &TableHeader) -> Result<TableWriteSpec> {
     TableWriteSpec::clustered(
         &table.protocol,

@@ -8,21 +8,21 @@ use crate::error::Result;
 pub enum WriteOutcome {
     /// The write was committed.
     Committed(Committed),
-    /// There was nothing to do: the table has already recorded this write, or a later one, of the same application.
+    /// The same application has already recorded this write, or a later one, in the table, so nothing was done.
     AlreadyApplied(AlreadyApplied),
-    /// There was nothing to do: another writer has already created the table, and the mode is `Ignore`.
+    /// Another writer has already created the table, and the mode is `Ignore`, so nothing was done.
     TableExists(Conflict),
-    /// There was nothing to change, and the write skips empty commits ([`PendingWrite::skip_if_empty`]).
+    /// The write changes nothing, and it skips empty commits ([`PendingWrite::skip_if_empty`]).
     ///
     /// [`PendingWrite::skip_if_empty`]: crate::PendingWrite::skip_if_empty
     Unchanged,
 }
 
 impl WriteOutcome {
-    /// Converts the outcome of the transaction to the outcome of the write.
+    /// Converts the outcome of a transaction to the outcome of a write.
     ///
     /// # Errors
-    /// `CommitConflict` or `TableAlreadyExists` for a conflict.
+    /// Returns `CommitConflict` or `TableAlreadyExists` if the transaction had a conflict.
     pub(super) fn of(outcome: Outcome) -> Result<Self> {
         match outcome {
             Outcome::Committed(committed) => Ok(Self::Committed(committed)),

@@ -10,12 +10,13 @@
 //!   some such rows ──────► they are deleted by a deletion vector, if the table has these; else the file is rewritten
 //! ```
 //!
-//! - A row is replaced only if the predicate is true for it, not if it is false or NULL.
-//! - New rows must meet the predicate, as they must meet a CHECK constraint.
-//! - The write depends on the predicate: a concurrent commit that adds a file that may have such a row is a conflict.
+//! - A row is replaced only if the predicate is true for it, and not if the predicate is false or NULL.
+//! - New rows must meet the predicate, just as they must meet a CHECK constraint.
+//! - The write depends on the predicate: it conflicts with a concurrent commit that adds a file which may have rows
+//!   for which the predicate is true.
 //! - Rows that are copied keep their row ids and commit versions (`row_copy`). (PROTOCOL, "Row Tracking".)
 //! - If rows are copied, change data files record the deleted and the new rows. The new rows are read back from their
-//!   files, because it is not known before whether any rows are copied. (PROTOCOL, "Change Data Files".)
+//!   files, because it is only known afterwards whether any rows are copied. (PROTOCOL, "Change Data Files".)
 
 use serde::{Deserialize, Serialize};
 
@@ -39,35 +40,35 @@ use crate::write::TableWriteSpec;
 use crate::write::change_files::{Change, ChangeFiles, ensure_recordable};
 use crate::write::row_copy::RowCopy;
 
-/// The rows that an overwrite replaces: those for which a predicate is true.
+/// Which rows an overwrite replaces: the rows for which a predicate is true.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ReplaceWhere {
     /// The predicate, in Spark's SQL.
     pub predicate: String,
-    /// The time zone of times in the predicate that have none. If it is empty, the zone is unknown, and the predicate
-    /// must not need one.
+    /// The time zone for times in the predicate that do not have one. If it is empty, the time zone is not known, and
+    /// the predicate must not depend on it.
     pub time_zone: String,
     /// Whether new rows must meet the predicate.
     pub checks_rows: bool,
 }
 
 impl ReplaceWhere {
-    /// Requests to replace the rows for which `predicate` is true by new rows that also meet it. Times without a zone
-    /// are in UTC.
+    /// Requests to replace the rows for which `predicate` is true by new rows that also meet the predicate. Times
+    /// without a zone are in UTC.
     pub fn new(predicate: impl Into<String>) -> Self {
         Self { predicate: predicate.into(), time_zone: "UTC".to_owned(), checks_rows: true }
     }
 
-    /// Returns whether the predicate has times without a zone, so that its meaning depends on `time_zone`.
+    /// Returns whether the predicate contains times without a zone, so that its meaning depends on `time_zone`.
     ///
     /// # Errors
-    /// `InvalidArgument` for a predicate that is not understood.
+    /// Returns `InvalidArgument` for a predicate that is not understood.
     #[doc(hidden)]
     pub fn depends_on_time_zone(&self) -> Result<bool> {
         let parsed = |zone| {
             let found = parse(&self.predicate, zone, ParseMode::Strict)?;
-            // Whether a comparison depends on the zone is only known with the types of the columns.
+            // Whether a comparison depends on the time zone is only known once the types of its columns are known.
             Ok::<_, Error>(match found {
                 Predicate::InZone { condition, .. } => format!("{condition:?}"),
                 found => format!("{found:?}"),
@@ -79,7 +80,7 @@ impl ReplaceWhere {
     /// Checks that a write in this mode can replace rows by a predicate.
     ///
     /// # Errors
-    /// `InvalidArgument` for a mode other than `Overwrite`, and if the overwrite also replaces partitions.
+    /// Returns `InvalidArgument` for a mode other than `Overwrite`, and if the overwrite also replaces partitions.
     pub(crate) fn check_mode(&self, mode: SaveMode, partitions: PartitionOverwrite) -> Result<()> {
         let refuse = |what: String, hint| Err(Error::invalid_argument(what).with_hint(hint));
         if mode != SaveMode::Overwrite {
@@ -103,11 +104,11 @@ impl ReplaceWhere {
         }
     }
 
-    /// Returns the predicate, checked against `base`.
+    /// Parses the predicate, and checks it against `base`.
     ///
     /// # Errors
-    /// `InvalidArgument` for a predicate that cannot be evaluated; `Unsupported` for a table in which rows cannot be
-    /// replaced by it.
+    /// Returns `InvalidArgument` for a predicate that cannot be evaluated, and `Unsupported` for a table in which
+    /// rows cannot be replaced by a predicate.
     pub(crate) fn resolve(&self, base: &Snapshot) -> Result<Predicate> {
         let predicate = parse(&self.predicate, &self.time_zone, ParseMode::Strict)?;
         let bound = condition_of(base, &predicate)?;
@@ -144,11 +145,11 @@ pub(crate) struct NewRows<'a> {
     pub(crate) files: &'a [Add],
 }
 
-/// Adds to `transaction` the replacement of the rows of `base` for which `predicate` is true by the `new` ones. Files
-/// that are written for this also become part of the transaction, and are added to `own`.
+/// Adds to `transaction` the replacement of the rows of `base` for which `predicate` is true by the rows `new`. Files
+/// that are written for this are added to the transaction, and to `own`.
 ///
 /// # Errors
-/// `CorruptLog`, `CorruptData`, and errors of the store.
+/// Returns `CorruptLog`, `CorruptData`, and errors of the store.
 pub(crate) fn replace_matching(
     transaction: &mut Transaction,
     base: &Snapshot,
@@ -179,21 +180,21 @@ pub(crate) fn replace_matching(
     remover.finish(transaction, new, own)
 }
 
-/// Finds the rows to replace, and removes them from the files that keep other rows.
+/// Finds the rows to replace, and removes them from files that also contain other rows.
 struct Remover<'a> {
     base: &'a Snapshot,
     finder: Finder<'a>,
     environment: &'a Environment,
     by_vectors: bool,
-    /// Copies the rows that files keep; `None` until there are some.
+    /// Copies the remaining rows of files; `None` until there is a row to copy.
     writer: Option<RowWriter>,
-    /// The files with the replaced rows, if the change data feed may need them.
+    /// The files that contain the replaced rows, if they may be needed for the change data feed.
     removed: Vec<DataFile>,
 }
 
 impl Remover<'_> {
-    /// Removes the rows to replace from a file that may keep others. Returns whether the file must be removed: either
-    /// it has no other rows, or they were copied.
+    /// Removes the rows to replace from a file that may contain other rows. Returns whether the file must be removed,
+    /// because it has no other rows or they were copied.
     fn visit(&mut self, file: ListedFile, transaction: &mut Transaction) -> Result<bool> {
         let found = self.finder.find(&file)?;
         if found.rows.is_empty() {
@@ -218,7 +219,7 @@ impl Remover<'_> {
         Ok(true)
     }
 
-    /// Adds the files with copied rows to `transaction`, and the change data that the feed needs because of them.
+    /// Adds the files with copied rows to `transaction` and, if there are such files, change data files for the feed.
     fn finish(self, transaction: &mut Transaction, new: &NewRows<'_>, own: &mut OwnFiles) -> Result<()> {
         let Some(mut writer) = self.writer else { return Ok(()) };
         if self.base.metadata().has_change_feed() {
@@ -232,7 +233,7 @@ impl Remover<'_> {
     }
 }
 
-/// Writes change data files with the rows `removed` and the new rows.
+/// Writes change data files that contain the rows `removed` and the new rows.
 fn recorded(
     base: &Snapshot,
     removed: Vec<DataFile>,
@@ -261,10 +262,10 @@ fn recorded(
     changes.finish()
 }
 
-/// Checks that the predicate can be evaluated for rows of a new table.
+/// Checks that the predicate can be evaluated for the rows of a new table.
 ///
 /// # Errors
-/// `InvalidArgument` for a predicate that cannot be evaluated.
+/// Returns `InvalidArgument` for a predicate that cannot be evaluated.
 pub(crate) fn check_predicate(replaced: &ReplaceWhere, spec: &TableWriteSpec) -> Result<()> {
     let predicate = parse(&replaced.predicate, &replaced.time_zone, ParseMode::Strict)?;
     ensure_bytes(predicate.bind(spec.arrow())?.columns(), spec.schema())

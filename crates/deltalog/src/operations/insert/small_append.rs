@@ -1,13 +1,13 @@
-//! Appends a few rows through an open table with a single listing of the log, which is part of the commit.
+//! Appends a few rows to a table that is already open, with a single listing of the log, which the commit makes.
 //!
-//! Other writes are based on the newest version, which they find by a listing, and their commits list the log again.
-//! This append assumes that the version of the handle is still the newest one. The commit compares it with concurrent
-//! commits, as every commit does. The version may be too old: the schema may have changed, or rows may be refused that
-//! the newest version accepts. Then the rows are still in memory, and are written like the rows of any other write.
+//! Other writes first list the log to find the newest version, and their commits list it again. A small append
+//! assumes that the version it has open is still the newest one. Its commit checks for conflicts, as every commit
+//! does. The version may be outdated: the schema may have changed, or rows may be refused that the newest version
+//! accepts. In this case the rows are still in memory, and are written as by any other write.
 //!
-//! - Rows are held in memory up to [`MOST_ROWS`] and [`MOST_BYTES`]. No file is begun before it is known whether there
-//!   are more.
-//! - A schema that does not fit is refused before the source produces any row.
+//! - Up to [`MOST_ROWS`] and [`MOST_BYTES`] of rows are held in memory. No file is started before it is known whether
+//!   there are more rows.
+//! - Rows with a schema that does not fit are refused before their source produces the first row.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -27,11 +27,11 @@ const MOST_ROWS: usize = 1 << 16;
 /// The maximum size in bytes of a small append.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Rows to be written, in pieces that each fit in memory.
+/// The rows to write, in pieces that each fit in memory.
 pub struct Rows {
     /// The schema of all pieces.
     pub schema: SchemaRef,
-    /// The pieces, one after the other.
+    /// The pieces, which are produced one after the other.
     pub pieces: Box<dyn Iterator<Item = Result<RecordBatch>>>,
 }
 
@@ -39,14 +39,15 @@ pub struct Rows {
 pub enum SmallAppend {
     /// The rows were appended.
     Done(WriteOutcome),
-    /// Nothing was written. All rows must be written in another way.
+    /// Nothing was written. The caller must write all of these rows in another way.
     Rest(Rows),
 }
 
-/// Appends `rows` to the table at `base`, if there are few. `operation` describes the write that has begun.
+/// Appends `rows` to the table at `base` if there are only a few. `operation` returns the description of the commit
+/// for a write that has begun.
 ///
 /// # Errors
-/// The errors of any write.
+/// Returns the errors of any write.
 pub fn small_append(
     base: &Snapshot,
     request: &WriteRequest,
@@ -80,28 +81,30 @@ pub fn small_append(
 }
 
 impl Rows {
-    /// Returns the rows with `held` before them.
+    /// Puts the batches `held` before the remaining rows.
     fn after(self, held: Vec<RecordBatch>) -> Self {
         Self { pieces: Box::new(held.into_iter().map(Ok).chain(self.pieces)), ..self }
     }
 }
 
-/// Begins the append to exactly `base`. Returns `None` if it would probably fail, for a reason that a write on the
-/// newest version finds out.
+/// Begins an append to exactly `base`. Returns `None` if it would probably fail, for a reason that an ordinary write,
+/// based on the newest version, would detect.
 fn begun(base: &Snapshot, request: &WriteRequest, environment: &Environment) -> Option<PendingWrite> {
     let own_commits = base.left_over().newest_own_commit().saturating_sub(base.version());
     let is_likely = request.mode == SaveMode::Append
         && request.reads.is_nothing()
         && request.app_transactions.is_empty()
         && own_commits <= MOST_OWN_COMMITS
-        // With identity columns each write sets the metadata, so two writes on the same version conflict.
+        // In a table with identity columns, each write changes the metadata, so two writes on the same version
+        // conflict.
         && !base.protocol().supports(&TableFeature::IdentityColumns);
     let begun = is_likely
         .then(|| PendingWrite::on(base.storage(), Some(base.clone()), request.clone(), environment))?;
     begun.ok()?.filter(|pending| pending.evolved.is_none())
 }
 
-/// Returns whether another version might accept the rows. If so, the error shows that nothing was committed.
+/// Returns whether a newer version might accept the rows. If so, the kind of the error shows that nothing was
+/// committed.
 fn depends_on_version(error: &Error) -> bool {
     !matches!(
         error.kind(),

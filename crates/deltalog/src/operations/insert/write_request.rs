@@ -1,4 +1,4 @@
-//! The options of a write, and their checks against the existing table, before a row is written.
+//! The options of a write. They are checked against the existing table before any row is written.
 
 use std::collections::BTreeMap;
 
@@ -25,14 +25,14 @@ use crate::write::TableWriteSpec;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WriteRequest {
-    /// The schema of the data, which is also the schema of a table that is created.
+    /// The schema of the data. If the write creates a table, it is also the table's schema.
     pub schema: StructType,
-    /// What to do if the table exists.
+    /// What to do if the table already exists.
     pub mode: SaveMode,
-    /// Whether an overwrite replaces all rows, or only some partitions.
+    /// Whether an overwrite replaces all rows, or only the rows of some partitions.
     pub partition_overwrite: PartitionOverwrite,
-    /// The partition columns of a new table. An existing table must have the same ones. `None` accepts whatever the
-    /// table has.
+    /// The partition columns of a new table. An existing table must have the same partition columns. `None` accepts
+    /// the partition columns of an existing table.
     pub partition_by: Option<Vec<String>>,
     /// The properties of a new table.
     pub configuration: BTreeMap<String, String>,
@@ -40,31 +40,31 @@ pub struct WriteRequest {
     pub name: Option<String>,
     /// The description of a new table.
     pub description: Option<String>,
-    /// The progress of applications that is recorded with the write. If the table has recorded the same version of one
-    /// of them, or a later one, the write counts as already committed and has no effect. Protocol: "Transaction
-    /// Identifiers".
+    /// The progress of applications to record with the write. If the table has already recorded the same version of
+    /// an application, or a later one, the write counts as already committed and has no effect. (Protocol:
+    /// "Transaction Identifiers".)
     pub app_transactions: Vec<SetTransaction>,
-    /// The predicate of the rows that an overwrite replaces. If `None`, `partition_overwrite` decides.
+    /// The predicate for the rows that an overwrite replaces. If `None`, `partition_overwrite` decides.
     pub replace_where: Option<ReplaceWhere>,
     /// The rows of the table itself from which the data was computed, at the version that is passed to
     /// [`PendingWrite::begin_on`](crate::PendingWrite::begin_on).
     ///
-    /// Commits after that version that change these rows, or add rows of this kind, are conflicts, because the data
-    /// would now be different. Blind appends by other writers are not, unless the isolation level of the table is
-    /// `Serializable`. A write that does not say what it has read cannot conflict with changes of it.
+    /// A later commit that changes these rows, or adds rows of this kind, is a conflict, because the data would now
+    /// be different. Blind appends by other writers are no conflict, unless the isolation level of the table is
+    /// `Serializable`. A write that does not state what it has read cannot conflict with such changes.
     pub reads: RowsRead,
-    /// How the schema of the table changes.
+    /// How the write may change the schema of the table.
     pub schema_mode: SchemaMode,
-    /// The size in bytes at which a file is closed and the next one begun; `None` for the table's setting
+    /// The size in bytes at which a file is closed and the next one begins; `None` for the table's setting
     /// (`delta.targetFileSize`).
     pub target_file_size: Option<u64>,
-    /// The table with the changed schema, if another process has already applied the schema mode.
+    /// The table with its changed schema, if another process has already applied `schema_mode`.
     #[doc(hidden)]
     pub evolved: Option<TableHeader>,
 }
 
 impl WriteRequest {
-    /// Returns a request to write data of `schema`, with defaults for everything else.
+    /// Requests to write data with the schema `schema`, with defaults for all other options.
     pub fn new(schema: StructType, mode: SaveMode) -> Self {
         Self {
             schema,
@@ -84,11 +84,11 @@ impl WriteRequest {
     }
 }
 
-/// Returns the spec of a write for `request`: rows must meet the predicate of the rows that they replace, and files
-/// have the requested size.
+/// Returns the spec for `request`: rows must meet the predicate for the rows that they replace, and files have the
+/// requested size.
 ///
 /// # Errors
-/// `InvalidArgument` for a file size of zero.
+/// Returns `InvalidArgument` for a file size of zero.
 pub(crate) fn requested(spec: TableWriteSpec, request: &WriteRequest) -> Result<TableWriteSpec> {
     let spec = checking(spec, request.replace_where.as_ref());
     match request.target_file_size {
@@ -99,8 +99,8 @@ pub(crate) fn requested(spec: TableWriteSpec, request: &WriteRequest) -> Result<
     }
 }
 
-/// Returns the spec of a write whose rows replace the rows of `replaced`, and must meet its predicate if that is
-/// requested.
+/// Returns the spec of a write that replaces the rows selected by `replaced`. If requested, new rows must meet its
+/// predicate.
 pub(crate) fn checking(spec: TableWriteSpec, replaced: Option<&ReplaceWhere>) -> TableWriteSpec {
     match replaced.filter(|replaced| replaced.checks_rows) {
         Some(replaced) => spec.with_check("replaceWhere", &replaced.predicate, &replaced.time_zone),
@@ -108,7 +108,7 @@ pub(crate) fn checking(spec: TableWriteSpec, replaced: Option<&ReplaceWhere>) ->
     }
 }
 
-/// Returns the table with the schema that the write gives it; `None` if the schema does not change.
+/// Returns the table with the schema that it has after the write; `None` if the schema does not change.
 pub(crate) fn evolved(
     base: &Snapshot,
     request: &WriteRequest,
@@ -126,7 +126,7 @@ pub(crate) fn evolved(
     }
 }
 
-/// Refuses to overwrite the schema if rows with the old one would remain.
+/// Refuses to overwrite the schema if rows with the old schema would remain.
 fn check_schema_mode(request: &WriteRequest) -> Result<()> {
     if request.schema_mode != SchemaMode::Overwrite {
         return Ok(());

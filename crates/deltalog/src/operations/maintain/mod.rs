@@ -1,4 +1,4 @@
-//! Operations that keep a table in order: its files, its statistics and its versions.
+//! Operations that maintain a table's files, statistics and versions.
 
 pub(crate) mod analyze;
 pub(crate) mod auto_compaction;

@@ -1,13 +1,14 @@
 //! Decides in which files a statement looks for rows.
 //!
-//! - A file is skipped if its partition values or statistics show that none of its rows match, whichever writer
-//!   computed them. A statement then finds the same rows as a read: if another writer's bounds are wrong, both miss
-//!   some. A MERGE that misses a row inserts it again, as the same statement would in any other engine. Reading every
-//!   file with foreign statistics would turn each MERGE into a scan of the table.
-//! - A file need not be read if partition values, or statistics that this crate has computed, show that all its rows
-//!   match. Foreign bounds are not trusted for this, because rows would be removed unseen.
-//!   ([`crate::values::stats::is_own`].)
-//! - The number of rows of such a file comes from statistics that this crate has computed, otherwise from its footer.
+//! - A file is skipped if its partition values or statistics show that none of its rows match, even if another writer computed them.
+//!   A statement then finds the same rows as a read: if another writer's bounds are wrong, both miss some rows. A
+//!   MERGE that misses a row inserts it again, as in any other engine. Reading every file with statistics from other
+//!   writers would make each MERGE a scan of the whole table.
+//! - A file does not have to be read if partition values, or statistics that this crate has computed, show that all
+//!   its rows match. Bounds from other writers are not trusted for this, because the rows would be removed without
+//!   looking at them. ([`crate::values::stats::is_own`].)
+//! - The number of rows in such a file is taken from statistics that this crate has computed, or else from its
+//!   footer.
 
 use arrow::array::{BooleanArray, RecordBatch};
 
@@ -25,15 +26,16 @@ use crate::write::FOOTER_THREADS;
 /// A file in which a statement may find rows.
 pub(crate) struct Candidate {
     pub(crate) listed: ListedFile,
-    /// Whether all of its rows are known to match.
+    /// Whether all rows of the file are known to match.
     pub(crate) matches_whole: bool,
 }
 
-/// Returns the files of `base` that may have rows for which `predicate` is true. `bound` is the same predicate, bound
-/// to the table.
+/// Returns the files of `base` that may contain rows for which `predicate` is true. `bound` is the same predicate,
+/// bound to the table.
 ///
 /// # Errors
-/// `InvalidArgument` for partition values for which the predicate has no value; `CorruptLog`, and errors of the store.
+/// Returns `InvalidArgument` if the predicate has no value for some partition values, `CorruptLog`, and errors of the
+/// store.
 pub(crate) fn candidates(
     base: &Snapshot,
     predicate: &Predicate,
@@ -66,10 +68,10 @@ pub(crate) fn candidates(
     Ok(found)
 }
 
-/// Returns for each of `files` the number of its rows that are not deleted; `None` for a file that cannot be read.
+/// Returns for each of `files` the number of rows that are not deleted; `None` for a file that cannot be read.
 ///
 /// # Errors
-/// None at present.
+/// There are no errors at present.
 pub(crate) fn live_rows(base: &Snapshot, files: &[&ListedFile]) -> Result<Vec<Option<u64>>> {
     parallel::each(files, FOOTER_THREADS, |file| {
         match file.has_own_statistics() {
@@ -92,13 +94,13 @@ pub(crate) fn reads_partitions_only(condition: &BoundPredicate, metadata: &Metad
 /// Returns whether a condition that reads only partition columns is true for the rows of a file.
 ///
 /// # Errors
-/// `InvalidArgument` if it has no value for them.
+/// Returns `InvalidArgument` if the condition has no value for the file's partition.
 pub(crate) fn truth_in_partition(condition: &BoundPredicate, file: &DataFile) -> Result<bool> {
     let (values, row) = file.partition_values.parts();
     Ok(truth(condition, &RecordBatch::from(values.slice(row, 1)))?.value(0))
 }
 
-/// Returns a condition that is true for every row for which `predicate` is false, or is NULL because a column is NULL.
+/// Returns a condition that is true for every row for which `predicate` is false, or NULL because a column is NULL.
 fn may_not_be_true(predicate: &Predicate, bound: &BoundPredicate) -> Predicate {
     let is_null = |column: &BoundColumn| Predicate::IsNull(Expr::Column(column.path.clone()));
     let mut any: Vec<Predicate> = bound.columns().iter().map(is_null).collect();
@@ -106,7 +108,7 @@ fn may_not_be_true(predicate: &Predicate, bound: &BoundPredicate) -> Predicate {
     Predicate::Or(any)
 }
 
-/// Returns for each file whether all `filters` keep it.
+/// Returns for each file in the batch whether all `filters` keep it.
 fn kept(filters: &[FileFilter], batch: &RecordBatch) -> Result<BooleanArray> {
     let mut all = vec![true; batch.num_rows()];
     for filter in filters {
@@ -122,17 +124,17 @@ fn kept(filters: &[FileFilter], batch: &RecordBatch) -> Result<BooleanArray> {
 pub struct FilesApart {
     /// Files in which only some rows may match, and files with an unknown number of rows.
     pub others: Vec<ListedFile>,
-    /// Files in which all rows match. They need not be read.
+    /// Files in which all rows match, so that they do not have to be read.
     pub whole: Vec<ListedFile>,
-    /// The number of rows of the files in `whole`.
+    /// The total number of rows in the files in `whole`.
     pub whole_rows: u64,
 }
 
-/// Returns the files of `base` that may have rows for which `condition` is true; `None` if the condition cannot be
-/// evaluated here.
+/// Returns the files of `base` that may contain rows for which `condition` is true; `None` if this crate cannot
+/// evaluate the condition.
 ///
 /// # Errors
-/// `CorruptLog`, and errors of the store.
+/// Returns `CorruptLog`, and errors of the store.
 pub fn listed_apart(base: &Snapshot, condition: &Predicate) -> Result<Option<FilesApart>> {
     let found = match condition_of(base, condition).and_then(|bound| candidates(base, condition, &bound)) {
         Ok(found) => found,
@@ -146,7 +148,8 @@ pub fn listed_apart(base: &Snapshot, condition: &Predicate) -> Result<Option<Fil
     let rows = live_rows(base, &whole.iter().map(|candidate| &candidate.listed).collect::<Vec<_>>())?;
     for (candidate, rows) in whole.into_iter().zip(rows) {
         match rows {
-            // Without the number of rows, the statement could not say how many rows it has removed.
+            // If the number of rows is not known, the file must be read, because the statement reports how many rows
+            // it has removed.
             None => apart.others.push(candidate.listed),
             Some(rows) => {
                 apart.whole_rows += rows;

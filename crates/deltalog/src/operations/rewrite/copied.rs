@@ -1,4 +1,4 @@
-//! Copies the rows that remain to a new file, when other rows of their file are removed.
+//! Copies the remaining rows of a file to a new file when other rows of the file are removed.
 
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::{filter_record_batch, not};
@@ -10,11 +10,11 @@ use super::row_writer::RowWriter;
 use crate::error::{Error, Result};
 use crate::snapshot::Snapshot;
 
-/// Copies the rows of a file of `base` that are not among `rows`, and passes the rows in `rows` to `chosen`, in batches
+/// Copies those rows of a file of `base` that are not in `rows`. Passes the rows in `rows` to `chosen`, in batches
 /// with their positions. Returns how many rows were copied.
 ///
 /// # Errors
-/// The errors of `chosen`; `CorruptData`, and errors of the store.
+/// Returns the errors of `chosen`, `CorruptData`, and errors of the store.
 pub(crate) fn copy_others(
     base: &Snapshot,
     writer: &mut RowWriter,

@@ -1,6 +1,6 @@
-//! Finds the positions of rows in data files. Protocol: "Deletion Vectors".
+//! Finds the positions of rows in data files. (Protocol: "Deletion Vectors".)
 //!
-//! - Conditions are not evaluated for deleted rows, where they might fail.
+//! - Conditions are not evaluated for deleted rows, because evaluating them could fail.
 
 use std::collections::HashSet;
 use std::iter::once;
@@ -21,25 +21,25 @@ use crate::runtime::progress::Progress;
 use crate::scan::{DataFile, RowScan, RowStream};
 use crate::snapshot::Snapshot;
 
-/// The rows of a file that a statement has chosen.
+/// The rows of a file that a statement has found.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// The chosen rows, by their positions in the file.
+    /// The positions of the found rows in the file.
     pub(crate) rows: RoaringTreemap,
     /// The number of rows that are not deleted.
     pub(crate) live: u64,
-    /// The number of all rows of the data file.
+    /// The number of all rows in the data file, including deleted rows.
     pub(crate) all: u64,
 }
 
 impl Found {
-    /// Returns whether all rows were chosen.
+    /// Returns whether all rows that are not deleted were found.
     pub(crate) fn is_whole(&self) -> bool {
         self.rows.len() == self.live
     }
 }
 
-/// The positions of the rows of a file that are not deleted, in the order in which a scan returns them.
+/// The positions of the rows of a file that are not deleted, in the order in which a scan returns the rows.
 pub(crate) struct Positions {
     deleted: RoaringTreemap,
     next: u64,
@@ -77,16 +77,16 @@ impl Positions {
         taken
     }
 
-    /// Returns the number of rows of the data file, after all live ones were taken.
+    /// Returns the number of rows in the data file, once the positions of all rows have been taken.
     pub(crate) fn all(&self) -> u64 {
         self.next.max(self.deleted.max().map_or(0, |last| last + 1))
     }
 }
 
-/// Binds a condition to the table.
+/// Binds a condition to the schema of `base`.
 ///
 /// # Errors
-/// `InvalidArgument` for a condition that cannot be evaluated.
+/// Returns `InvalidArgument` for a condition that cannot be evaluated.
 pub(crate) fn condition_of(base: &Snapshot, predicate: &Predicate) -> Result<BoundPredicate> {
     let condition = predicate.bind(base.arrow_schema())?;
     ensure_bytes(condition.columns(), base.schema())?;
@@ -101,10 +101,10 @@ pub(crate) struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    /// Binds `predicate` to the table.
+    /// Creates a finder of rows for which `predicate` is true, bound to the table.
     ///
     /// # Errors
-    /// `InvalidArgument` for a predicate that cannot be evaluated.
+    /// Returns `InvalidArgument` for a predicate that cannot be evaluated.
     pub(crate) fn new(base: &'a Snapshot, predicate: &Predicate) -> Result<Self> {
         let condition = condition_of(base, predicate)?;
         let scan = scan_of(base, condition.columns().iter().filter_map(BoundColumn::top_level))?;
@@ -116,10 +116,11 @@ impl<'a> Finder<'a> {
         &self.condition
     }
 
-    /// Finds rows in all of `candidates`, several files at once.
+    /// Finds rows in all of `candidates`, several files at a time.
     ///
     /// # Errors
-    /// `InvalidArgument` for a row for which the condition has no value; `CorruptData`, and errors of the store.
+    /// Returns `InvalidArgument` for a row for which the condition has no value, `CorruptData`, and errors of the
+    /// store.
     pub(crate) fn find_all(&self, candidates: &[Candidate], progress: &Progress) -> Result<Vec<Found>> {
         let (scan, readers) = match candidates.len() >= parallel::cores() {
             true => (self.scan.clone().with_threads(1), self.base.storage().readers(candidates.len())),
@@ -127,7 +128,7 @@ impl<'a> Finder<'a> {
         };
         parallel::each(candidates, readers, |candidate| {
             let Candidate { listed, matches_whole } = candidate;
-            // If the condition reads no data columns, only the footer is read.
+            // If the condition reads no columns of the file, only the footer is read.
             let found = match (*matches_whole && listed.has_own_statistics(), listed.num_records()) {
                 (true, Some(all)) => self.whole(listed, all),
                 _ => self.find_by(&scan, listed),
@@ -137,7 +138,7 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// Finds rows in one file, which is read.
+    /// Reads one file and finds rows in it.
     ///
     /// # Errors
     /// Returns the same errors as [`Finder::find_all`].
@@ -145,7 +146,7 @@ impl<'a> Finder<'a> {
         self.find_by(&self.scan, file)
     }
 
-    /// Returns all rows of a file with this number of rows.
+    /// Returns all rows of a file that has `all` rows.
     fn whole(&self, file: &ListedFile, all: u64) -> Result<Found> {
         let mut rows = RoaringTreemap::new();
         rows.insert_range(0..all);
@@ -172,16 +173,16 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Returns for which rows `condition` is true, rather than false or NULL.
+/// Returns the rows for which `condition` is true, and not false or NULL.
 ///
 /// # Errors
-/// `InvalidArgument` for a row for which it cannot be evaluated.
+/// Returns `InvalidArgument` for a row for which the condition cannot be evaluated.
 pub(crate) fn truth(condition: &BoundPredicate, batch: &RecordBatch) -> Result<BooleanArray> {
     let mask = filter_mask(condition, batch)?;
     Ok(if mask.null_count() > 0 { prep_null_mask_filter(&mask) } else { mask })
 }
 
-/// Returns a scan of the top-level columns `names`, which may be repeated.
+/// Returns a scan of the top-level columns `names`, which may contain duplicates.
 ///
 /// # Errors
 /// Returns the same errors as [`RowScan::with_projection`].
@@ -191,7 +192,7 @@ pub(crate) fn scan_of<'a>(base: &Snapshot, names: impl Iterator<Item = &'a str>)
     RowScan::of(base)?.with_projection(&columns)
 }
 
-/// Reads rows of one file.
+/// Reads the rows of one file.
 pub(crate) fn read_file(scan: &RowScan, file: &DataFile) -> RowStream {
     scan.clone().read(once(Ok(file.clone())))
 }

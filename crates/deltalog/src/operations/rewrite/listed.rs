@@ -1,4 +1,4 @@
-//! The files of a version, with the properties that a statement needs.
+//! The files of a version, with the properties that statements need.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::snapshot::Snapshot;
 use crate::values::stats::{is_own, num_records, with_num_records};
 use crate::write::row_counts::{has_certain_count, rows_in_footer};
 
-/// A file of a snapshot: its action, and what a scan needs to know.
+/// A file of a snapshot: its `add` action, and the same file in the form that a scan reads.
 #[derive(Debug, Clone)]
 pub struct ListedFile {
     /// The action that adds the file.
@@ -26,30 +26,30 @@ pub struct ListedFile {
 }
 
 impl ListedFile {
-    /// Returns the rows that are deleted in `base`.
+    /// Returns the rows of the file that are deleted in `base`.
     ///
     /// # Errors
-    /// Errors of [`DeletionVectors::read`].
+    /// Returns the errors of [`DeletionVectors::read`].
     pub(crate) fn deleted(&self, base: &Snapshot) -> Result<RoaringTreemap> {
         let vectors = DeletionVectors::new(base.storage().clone(), base.resolver().clone());
         vectors.deleted(self.add.deletion_vector.as_ref(), None)
     }
 
-    /// Returns whether this crate has computed the statistics.
+    /// Returns whether this crate has computed the file's statistics.
     pub(crate) fn has_own_statistics(&self) -> bool {
         self.add.stats.as_deref().is_some_and(is_own)
     }
 
-    /// Returns the number of rows that are not deleted, if the statistics have it.
+    /// Returns the number of rows that are not deleted, if the statistics state the number of rows.
     pub(crate) fn live_rows(&self) -> Option<u64> {
         self.live_among(self.num_records()?)
     }
 
-    /// Returns the number of rows that are not deleted, according to the footer; `None` if the deletion vector has more
-    /// rows than the file.
+    /// Returns the number of rows that are not deleted, according to the footer. Returns `None` if the deletion
+    /// vector has more rows than the file.
     ///
     /// # Errors
-    /// `CorruptData` for a file that is not Parquet; errors of the store.
+    /// Returns `CorruptData` for a file that is not Parquet, and errors of the store.
     pub(crate) fn live_rows_by_footer(&self, base: &Snapshot) -> Result<Option<u64>> {
         Ok(self.live_among(self.rows_in_footer(base)?))
     }
@@ -60,24 +60,24 @@ impl ListedFile {
         rows.checked_sub(u64::try_from(deleted).ok()?)
     }
 
-    /// Returns the same file, restricted to these rows.
+    /// Returns the same file, restricted to the given rows.
     pub(crate) fn of_rows(&self, rows: &RoaringTreemap) -> DataFile {
         let chosen = FileRows::Chosen(Arc::new(DeletionVector::from(rows.clone())));
         DataFile { rows: chosen, ..self.file.clone() }
     }
 
-    /// Returns the number of all rows, deleted ones included, if the statistics have it.
+    /// Returns the number of rows, including deleted rows, if the statistics state it.
     pub(crate) fn num_records(&self) -> Option<u64> {
         self.add.stats.as_deref().and_then(num_records)
     }
 
-    /// Returns the action with the number of the file's rows, which is required to delete rows. The number comes from
-    /// the statistics. The footer is read if they do not have it, and to confirm it if no row would be left after
-    /// `removed` rows are deleted.
+    /// Returns the action with the file's number of rows, which is required to delete rows. The number is taken from
+    /// the statistics. The footer is read if they lack the number. It is also read, to confirm the number, if no rows
+    /// would remain after `removed` rows are deleted.
     ///
     /// # Errors
-    /// `CorruptData` for a file that is not Parquet, or that has another number of rows than the statistics; errors of
-    /// the store.
+    /// Returns `CorruptData` for a file that is not Parquet, or whose number of rows differs from its statistics, and
+    /// errors of the store.
     pub(crate) fn counted(&self, base: &Snapshot, removed: u64) -> Result<Add> {
         let deleted = self.add.deletion_vector.as_ref().map_or(0, |vector| vector.cardinality);
         let deleted = u64::try_from(deleted).unwrap_or_default().saturating_add(removed);
@@ -87,7 +87,7 @@ impl ListedFile {
         }
     }
 
-    /// Returns the action with a reliable number of rows: from statistics that this crate has computed, otherwise from
+    /// Returns the action with the exact number of rows: from statistics that this crate has computed, or else from
     /// the footer.
     ///
     /// # Errors
@@ -99,12 +99,12 @@ impl ListedFile {
         }
     }
 
-    /// Returns all deleted rows, including `removed`; `None` if no row remains. If the number of rows is not known, it
-    /// is assumed that some remain.
+    /// Returns all deleted rows, including `removed`; `None` if no rows remain. If the number of rows is not known,
+    /// some rows are assumed to remain.
     ///
     /// # Errors
-    /// Errors of [`DeletionVectors::read`]; `CorruptData` for a file that is not Parquet, or that has another number of
-    /// rows than the statistics; errors of the store.
+    /// Returns the errors of [`DeletionVectors::read`], `CorruptData` for a file that is not Parquet, or whose number
+    /// of rows differs from its statistics, and errors of the store.
     pub fn deleted_with(&self, base: &Snapshot, removed: &RoaringTreemap) -> Result<Option<DeletionVector>> {
         let deleted = self.deleted(base)? | removed;
         if self.num_records().is_none_or(|rows| deleted.len() < rows) {
@@ -113,11 +113,11 @@ impl ListedFile {
         self.counted_in_footer(base).map(|_| None)
     }
 
-    /// Returns the action with the number of rows that the footer has.
+    /// Returns the action with the number of rows that the footer states.
     ///
     /// # Errors
-    /// `CorruptData` for a file that is not Parquet, or that has another number of rows than the statistics; errors of
-    /// the store.
+    /// Returns `CorruptData` for a file that is not Parquet, or whose number of rows differs from its statistics, and
+    /// errors of the store.
     pub(crate) fn counted_in_footer(&self, base: &Snapshot) -> Result<Add> {
         with_num_records(self.add.clone(), self.rows_in_footer(base)?)
     }
@@ -127,16 +127,17 @@ impl ListedFile {
     }
 }
 
-/// Returns the files of `base` that may have rows for which `predicate` is true; without one, all files.
+/// Returns the files of `base` that may contain rows for which `predicate` is true; all files if there is no
+/// predicate.
 ///
 /// # Errors
-/// `CorruptLog`, and errors of the store.
+/// Returns `CorruptLog`, and errors of the store.
 pub fn listed_files(base: &Snapshot, predicate: Option<&Predicate>) -> Result<Vec<ListedFile>> {
     list(base, predicate, |_| true)
 }
 
-/// Returns the files of `base` that may have rows for which `predicate` is true. Statistics of other writers are not
-/// trusted.
+/// Returns the files of `base` that may contain rows for which `predicate` is true. Statistics of other writers are
+/// not trusted.
 ///
 /// # Errors
 /// Returns the same errors as [`listed_files`].
@@ -150,8 +151,8 @@ pub(crate) fn files_in_doubt(base: &Snapshot, predicate: &Predicate) -> Result<V
     Ok(found)
 }
 
-/// Returns the files of `base` that may have rows for which `predicate` is true, and whose paths in the log are
-/// `wanted`.
+/// Returns those files of `base` that may contain rows for which `predicate` is true, and whose paths, as the log
+/// spells them, are in `wanted`.
 ///
 /// # Errors
 /// Returns the same errors as [`listed_files`].
@@ -173,10 +174,11 @@ pub(crate) fn list(
     Ok(found)
 }
 
-/// Returns the actions that `base` has for the data files of `files`, by their paths, with any deletion vectors.
+/// Returns the `add` actions that `base` has for the data files in `files`, by their paths. Deletion vectors may
+/// differ.
 ///
 /// # Errors
-/// `CorruptLog`, and errors of the store.
+/// Returns `CorruptLog`, and errors of the store.
 pub(crate) fn current_actions(base: &Snapshot, files: &[Add]) -> Result<HashMap<LogPath, Add>> {
     let resolver = base.resolver();
     let mut wanted = FileSet::of_paths(resolver);
@@ -196,11 +198,11 @@ pub(crate) fn current_actions(base: &Snapshot, files: &[Add]) -> Result<HashMap<
     Ok(found)
 }
 
-/// Calls `visit` with the files of `base` that may have rows for which `predicate` is true, or with all files: in
-/// batches, in the form of the log and as a scan reads them.
+/// Calls `visit` with the files of `base` that may contain rows for which `predicate` is true, or with all files if
+/// there is no predicate. Each batch is passed both with the columns of the log and as the files that a scan reads.
 ///
 /// # Errors
-/// The errors of `visit`; `CorruptLog`, and errors of the store.
+/// Returns the errors of `visit`, `CorruptLog`, and errors of the store.
 pub(crate) fn visit_files(
     base: &Snapshot,
     predicate: Option<&Predicate>,

@@ -2,13 +2,13 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `listed` | the files of a version |
-//! | `candidates` | the files in which a statement may find rows |
+//! | `listed` | lists the files of a version |
+//! | `candidates` | selects the files in which a statement may find rows |
 //! | `finder` | finds the positions of rows in files |
-//! | `partition_choice` | chooses whole partitions |
-//! | `row_writer` | writes the new files of a statement, and the files of its change data feed |
-//! | `copied` | copies the rows that stay when others of their file go |
-//! | `rewriter` | writes files again with the same rows |
+//! | `partition_choice` | selects whole partitions |
+//! | `row_writer` | writes the new files of a statement, and the files for its change data feed |
+//! | `copied` | copies the remaining rows of a file when other rows are removed |
+//! | `rewriter` | rewrites files with the same rows |
 
 mod candidates;
 mod copied;

@@ -1,4 +1,4 @@
-//! Chooses files by a predicate on partition columns.
+//! Selects files by a predicate on partition columns.
 
 use super::candidates::{reads_partitions_only, truth_in_partition};
 use super::finder::condition_of;
@@ -7,14 +7,15 @@ use crate::expression::predicate::{BoundPredicate, Predicate};
 use crate::scan::DataFile;
 use crate::snapshot::Snapshot;
 
-/// Which files of a version are chosen.
+/// The condition that selects files of a version; `None` for all files.
 pub(crate) struct PartitionChoice(Option<BoundPredicate>);
 
 impl PartitionChoice {
-    /// Chooses the files of the partitions for which `predicate` is true, or all files if it is `None`.
+    /// Selects the files of the partitions for which `predicate` is true, or all files if it is `None`.
     ///
     /// # Errors
-    /// `InvalidArgument` for a predicate that reads columns other than partition columns, or that cannot be evaluated.
+    /// Returns `InvalidArgument` for a predicate that reads other columns than partition columns, or that cannot be
+    /// evaluated.
     pub(crate) fn of(base: &Snapshot, predicate: Option<&Predicate>) -> Result<Self> {
         let condition = predicate.map(|predicate| condition_of(base, predicate)).transpose();
         let condition = condition.map_err(|error| base.located(error))?;
@@ -28,10 +29,10 @@ impl PartitionChoice {
         Ok(Self(condition))
     }
 
-    /// Returns whether a file is chosen.
+    /// Returns whether a file is selected.
     ///
     /// # Errors
-    /// `InvalidArgument` if the predicate cannot be evaluated for the file's partition.
+    /// Returns `InvalidArgument` if the predicate cannot be evaluated for the file's partition.
     pub(crate) fn includes(&self, file: &DataFile) -> Result<bool> {
         self.0.as_ref().map_or(Ok(true), |condition| truth_in_partition(condition, file))
     }

@@ -1,4 +1,4 @@
-//! Rewrites files with the same rows. Protocol: "Add File and Remove File", "Row Tracking".
+//! Rewrites files with the same rows. (Protocol: "Add File and Remove File", "Row Tracking".)
 //!
 //! ```text
 //!   files of the base ── chosen ──► their live rows, with their ids ──► new files
@@ -6,14 +6,14 @@
 //!   another writer has added files that the commit depends on ──► the chosen ones are written too, and again
 //! ```
 //!
-//! - Rows that deletion vectors delete are left out. All other rows are not changed, so constraints are not evaluated
+//! - Rows that deletion vectors delete are left out. All other rows do not change, so constraints are not evaluated,
 //!   and the change data feed does not show a rewrite.
 //! - With row tracking, the rows keep their ids and commit versions (`row_copy`).
-//! - A rewrite depends only on the files: concurrently added rows do not matter, and a commit that removes one of the
-//!   files or deletes rows in it is a conflict. A caller that also changes the metadata must state what else it has
-//!   read.
-//! - No file is rewritten again because other writers add rows: new files stay valid as long as the old files are live,
-//!   and the protocol, metadata and clustering columns do not change.
+//! - A rewrite depends only on its files: rows that are added concurrently do not matter, and a commit that removes
+//!   one of the files or deletes rows in it is a conflict. A caller that also changes the metadata must state what
+//!   else it has read.
+//! - Files are not rewritten again because other writers add rows: the new files remain valid as long as the old
+//!   files are live, and the protocol, the metadata and the clustering columns do not change.
 //! - The rows pass through one writer, in batches.
 
 use arrow::array::{BooleanArray, RecordBatch};
@@ -29,11 +29,11 @@ use crate::snapshot::Snapshot;
 use crate::write::row_copy::RowCopy;
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
 
-/// How often concurrently added files are also rewritten before the rewrite is given up. Each time, only files added
-/// since the last time are left.
+/// The maximum number of times that concurrently added files are rewritten as well before the rewrite is given up.
+/// Each time, only the files that were added since the last time have to be rewritten.
 const MOST_CATCH_UPS: u32 = 100;
 
-/// Which files are rewritten, and in which form.
+/// Which files are rewritten, and how.
 pub(crate) struct Rewriter<'a> {
     copy: RowCopy,
     partitions: PartitionColumns,
@@ -41,23 +41,23 @@ pub(crate) struct Rewriter<'a> {
     environment: &'a Environment,
 }
 
-/// Rewritten files, to be committed.
+/// Rewritten files that are to be committed.
 pub(crate) struct Rewritten {
     base: Snapshot,
-    /// The current `add` actions of the old files, in the form of the log.
+    /// The current `add` actions of the old files, with the columns of the log.
     old: Vec<RecordBatch>,
-    /// The same files, for lookup.
+    /// The same files, as a set in which files can be looked up.
     old_files: FileSet,
     new: Vec<Add>,
 }
 
 impl<'a> Rewriter<'a> {
-    /// Returns the rewriter of the files of `base` that `choose` selects from each batch of `add` actions. The new
-    /// files follow `spec`, without its rules for rows.
+    /// Returns a rewriter of the files of `base` that `choose` selects from each batch of `add` actions. The new
+    /// files follow `spec`, but rows are not checked against its rules.
     ///
     /// # Errors
-    /// `InvalidArgument` for a table with row tracking that has a column with the name of a scan's row id
-    /// column; `CorruptLog`.
+    /// Returns `InvalidArgument` for a table with row tracking that has a column with the name of a scan's row id
+    /// column, and `CorruptLog`.
     pub(crate) fn new(
         base: &Snapshot,
         spec: TableWriteSpec,
@@ -70,11 +70,11 @@ impl<'a> Rewriter<'a> {
         Ok(Self { copy, partitions, choose, environment })
     }
 
-    /// Rewrites the chosen files of `base`.
+    /// Rewrites the selected files of `base`.
     ///
     /// # Errors
-    /// The errors of `choose`; `CorruptLog`, `CorruptData`, and errors of the store. No new file is left
-    /// then.
+    /// Returns the errors of `choose`, `CorruptLog`, `CorruptData`, and errors of the store. All new files have then
+    /// been deleted.
     pub(crate) fn rewrite(&self, base: &Snapshot) -> Result<Rewritten> {
         let mut rewritten = Rewritten {
             base: base.clone(),
@@ -87,13 +87,13 @@ impl<'a> Rewriter<'a> {
         Ok(rewritten)
     }
 
-    /// Commits the rewritten files, together with what `begin` adds to a transaction on a version of the table. If
-    /// other writers have added files in the meantime that the transaction depends on, the chosen ones among them are
+    /// Commits the rewritten files, together with everything that `begin` adds to a transaction on a version of the
+    /// table. If other writers have concurrently added files on which the transaction depends, the selected ones are
     /// rewritten as well. If the commit is known to have failed, the new files are deleted.
     ///
     /// # Errors
-    /// The errors of `begin`; `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the
-    /// store.
+    /// Returns the errors of `begin`, `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors
+    /// of the store.
     pub(crate) fn commit(
         &self,
         mut rewritten: Rewritten,
@@ -127,8 +127,8 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Rewrites the chosen files that other writers have added since `base`, which becomes the newest version. Returns
-    /// false if the files rewritten so far can no longer be used there.
+    /// Rewrites the selected files that other writers have added since `base`, which becomes the newest version.
+    /// Returns false if the files rewritten so far can no longer be used in that version.
     fn catch_up(&self, rewritten: &mut Rewritten, base: &mut Snapshot) -> Result<bool> {
         let newest = base.refresh()?;
         let is_same_table = newest.protocol() == base.protocol()
@@ -138,8 +138,8 @@ impl<'a> Rewriter<'a> {
         Ok(is_same_table && self.add_to(rewritten, base)?)
     }
 
-    /// Rewrites the chosen files of `base` that are not among the old ones. Returns false, and writes none, if an old
-    /// file is no longer live or has another deletion vector.
+    /// Rewrites the selected files of `base` that are not among the old files yet. If an old file is no longer live
+    /// or has another deletion vector, returns false and writes nothing.
     fn add_to(&self, rewritten: &mut Rewritten, base: &Snapshot) -> Result<bool> {
         let located = |error| base.located(error);
         let (mut chosen, mut still_there) = (Vec::new(), 0);
@@ -184,7 +184,7 @@ impl<'a> Rewriter<'a> {
 }
 
 impl Rewritten {
-    /// Returns whether no file was chosen.
+    /// Returns whether no files were selected.
     pub(crate) fn is_empty(&self) -> bool {
         self.old.is_empty()
     }

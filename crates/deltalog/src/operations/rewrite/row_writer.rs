@@ -1,11 +1,11 @@
-//! Writes the new files of a statement: data files, and files for the change data feed. Protocol: "Row Tracking",
-//! "Change Data Files".
+//! Writes the new files of a statement: data files, and files for the change data feed. (Protocol: "Row Tracking",
+//! "Change Data Files".)
 //!
-//! | row | data file | change data file |
+//! | kind of row | in the data file | in the change data file |
 //! | --- | --- | --- |
-//! | copied | as it was, with its id and commit version | |
-//! | changed | checked, with its id and the version of this commit | before and after |
-//! | inserted | checked, with defaults and counted values | yes |
+//! | copied | unchanged, with its row id and commit version | |
+//! | changed | checked, with its row id and the version of this commit | before and after |
+//! | inserted | checked, with default and generated values | yes |
 //! | deleted | | yes |
 
 use arrow::array::{RecordBatch, new_null_array};
@@ -21,16 +21,16 @@ use crate::write::change_files::{Change, ChangeFiles, with_column};
 use crate::write::row_copy::RowCopy;
 use crate::write::{DataWriter, RowCompletion, TableWriteSpec, WriteOptions};
 
-/// Writes the rows of a statement.
+/// Writes the rows of a statement to new files.
 pub(crate) struct RowWriter {
     base: Snapshot,
     environment: Environment,
-    /// The requirements of the table, without the columns for row ids.
+    /// The table's requirements for its files, without the columns for row ids.
     spec: TableWriteSpec,
     copy: RowCopy,
-    /// Completes changed rows. Created when the first row changes.
+    /// Completes changed rows. It is created when the first row changes.
     changed: Option<RowCompletion>,
-    /// Completes new rows. Created in the same way.
+    /// Completes inserted rows. It is created when the first row is inserted.
     inserted: Option<RowCompletion>,
     data: Option<DataWriter>,
     /// The change data files, if changes are recorded.
@@ -38,12 +38,12 @@ pub(crate) struct RowWriter {
 }
 
 impl RowWriter {
-    /// Prepares writing for a statement on `base`. `records` says whether it writes change data files.
+    /// Creates a writer for a statement on `base`. `records` says whether it writes change data files.
     ///
     /// # Errors
-    /// `CorruptLog`; `InvalidArgument` for a table with row tracking that has a column with the name of an id
-    /// column. `Unsupported` if changes are recorded and the table has a column with the reserved name for the kind of
-    /// change.
+    /// Returns `CorruptLog`, and `InvalidArgument` for a table with row tracking that has a column with the name of a
+    /// row id column. Returns `Unsupported` if changes are recorded and the table has a column with the reserved name
+    /// for the kind of change.
     pub(crate) fn new(base: &Snapshot, environment: &Environment, records: bool) -> Result<Self> {
         let spec = TableWriteSpec::of(base)?;
         let changes = records.then(|| ChangeFiles::new(base.storage(), environment, &spec)).transpose()?;
@@ -59,32 +59,33 @@ impl RowWriter {
         })
     }
 
-    /// Returns a scan of all columns of rows that are rewritten, with their row ids if the table tracks rows.
+    /// Returns a scan that reads the rows to rewrite: all columns and, if the table has row tracking, the row ids.
     pub(crate) fn scan(&self) -> &RowScan {
         &self.copy.scan
     }
 
-    /// Writes rows of the scan unchanged.
+    /// Writes rows that the scan has returned, without changing them.
     ///
     /// # Errors
-    /// Errors of the store.
+    /// Returns errors of the store.
     pub(crate) fn copy(&mut self, rows: &RecordBatch) -> Result<()> {
         self.write(rows)
     }
 
-    /// Records that rows of the scan are deleted.
+    /// Records that rows which the scan has returned are deleted.
     ///
     /// # Errors
-    /// Errors of the store.
+    /// Returns errors of the store.
     pub(crate) fn delete(&mut self, rows: &RecordBatch) -> Result<()> {
         self.record(rows, Change::Delete)
     }
 
-    /// Replaces the rows `before` of the scan by the rows `after`, in the same order. `after` includes the row ids, but
-    /// not the generated columns, which are computed again.
+    /// Replaces the rows `before`, which the scan has returned, by the rows `after`, in the same order. `after`
+    /// includes the row ids, but not the generated columns, which are computed again.
     ///
     /// # Errors
-    /// `SchemaMismatch` and `InvalidArgument` for rows that the table does not allow; errors of the store.
+    /// Returns `SchemaMismatch` and `InvalidArgument` for rows that the table does not allow, and errors of the
+    /// store.
     pub(crate) fn update(&mut self, before: &RecordBatch, after: &RecordBatch) -> Result<()> {
         let completion = match &mut self.changed {
             Some(completion) => completion,
@@ -94,7 +95,7 @@ impl RowWriter {
             )?)?),
         };
         let after = match completion.complete(&without_commit_versions(after)?) {
-            // Recomputed values may be far larger than the original ones.
+            // Values that are computed again may be far larger than the old values.
             Err(error) if is_too_large(&error) && after.num_rows() > 1 => {
                 let (former, new) = (halves(before), halves(after));
                 self.update(&former.0, &new.0)?;
@@ -107,7 +108,7 @@ impl RowWriter {
         self.record(&after, Change::After)
     }
 
-    /// Adds rows, which may lack some columns.
+    /// Adds new rows, which may lack some columns.
     ///
     /// # Errors
     /// Returns the same errors as [`RowWriter::update`].
@@ -130,26 +131,26 @@ impl RowWriter {
         self.record(&rows, Change::Insert)
     }
 
-    /// Returns the new data files. No more rows may be written.
+    /// Completes the new data files and returns them. No more rows may be written after this call.
     ///
     /// # Errors
-    /// Errors of the store. The files are deleted then.
+    /// Returns errors of the store, after deleting the files.
     pub(crate) fn finish_data(&mut self) -> Result<Vec<Add>> {
         self.data.take().map(DataWriter::finish).transpose().map(Option::unwrap_or_default)
     }
 
-    /// Returns the new files of the change data feed. No more rows may be written.
+    /// Completes the new change data files and returns them. No more rows may be written after this call.
     ///
     /// # Errors
-    /// Errors of the store. The files are deleted then.
+    /// Returns errors of the store, after deleting the files.
     pub(crate) fn finish_changes(&mut self) -> Result<Vec<AddCdcFile>> {
         self.changes.take().map(ChangeFiles::finish).transpose().map(Option::unwrap_or_default)
     }
 
-    /// Returns the metadata with the values that identity columns have used, if there are such columns.
+    /// Returns the metadata with the new high water marks of identity columns, if there are such columns.
     ///
     /// # Errors
-    /// `CorruptLog` for an invalid schema.
+    /// Returns `CorruptLog` for an invalid schema.
     pub(crate) fn counted_metadata(&self) -> Result<Option<Metadata>> {
         self.spec.counted_metadata(self.base.metadata())
     }
@@ -171,13 +172,13 @@ impl RowWriter {
     }
 }
 
-/// Returns the first and the second half of rows.
+/// Splits rows into two halves.
 fn halves(rows: &RecordBatch) -> (RecordBatch, RecordBatch) {
     let middle = rows.num_rows() / 2;
     (rows.slice(0, middle), rows.slice(middle, rows.num_rows() - middle))
 }
 
-/// Returns changed rows without their commit versions, so that they get the version of this commit. (PROTOCOL, "Row
+/// Removes the commit versions from changed rows, so that they get the version of this commit. (PROTOCOL, "Row
 /// Tracking".)
 fn without_commit_versions(rows: &RecordBatch) -> Result<RecordBatch> {
     let Ok(index) = rows.schema_ref().index_of(ROW_COMMIT_VERSION) else { return Ok(rows.clone()) };

@@ -1,10 +1,10 @@
-//! The maximum size of a batch.
+//! The maximum size of a batch of a stream.
 
 /// The maximum number of files in a batch if no limit was set, as in the JVM connector.
 const FILES: u64 = 1000;
 
-/// The limits of a batch. Files are added to a batch until one of the limits is reached, so a batch has at least one
-/// file, and the last file may exceed the limit of bytes.
+/// The limits of a batch. Files are added to a batch until a limit is reached. A batch therefore has at least one
+/// file, and the last file may exceed the limit in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamLimits {
     files: Option<u64>,
@@ -19,8 +19,8 @@ impl Default for StreamLimits {
 }
 
 impl StreamLimits {
-    /// Creates limits by the number of files and by bytes. If only bytes are given, the number of files is not limited;
-    /// if neither is given, the limit is 1,000 files.
+    /// Creates limits on the number of files and on their size in bytes. If only a size is given, the number of files
+    /// is not limited. If neither is given, the limit is 1,000 files.
     pub fn new(files: Option<u64>, bytes: Option<u64>) -> Self {
         match (files, bytes) {
             (None, None) => Self::default(),

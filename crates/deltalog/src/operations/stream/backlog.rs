@@ -3,21 +3,21 @@
 use super::offset::{Index, StreamOffset};
 use super::table_stream::TableStream;
 
-/// The part of a stream that follows an offset, as far as the stream knows it.
+/// The part of a stream that comes after an offset, as far as the stream knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct StreamBacklog {
-    /// The number of versions, including the version in which the offset is.
+    /// The number of versions, including the version that contains the offset.
     pub versions: u64,
-    /// The number of files. Counted are the files of the snapshot with which the stream began, and of the commits that
-    /// it has read.
+    /// The number of files that the stream knows: the files of the snapshot with which it began, and of the commits
+    /// that it has read.
     pub files: u64,
     /// The total size of these files in bytes.
     pub bytes: u64,
 }
 
 impl TableStream {
-    /// Returns how much follows the offset. Sends no request to the store.
+    /// Returns the size of the part after `offset`. Sends no requests to the store.
     pub fn backlog(&self, offset: &StreamOffset) -> StreamBacklog {
         let state = self.state();
         let next = state.commits.newest_version() + 1;
@@ -47,7 +47,7 @@ impl TableStream {
         backlog
     }
 
-    /// Returns the offset after all versions that the stream has seen. Sends no request to the store.
+    /// Returns the offset after all versions that the stream has seen. Sends no requests to the store.
     pub fn newest(&self) -> StreamOffset {
         StreamOffset::new(self.table_id(), self.state().commits.newest_version(), Index::End, false)
     }

@@ -26,13 +26,13 @@ impl StreamBatch {
         Self { stream, from, until }
     }
 
-    /// Returns the snapshot whose schema the rows have.
+    /// Returns the snapshot that determines the schema of the rows.
     pub fn snapshot(&self) -> &Snapshot {
         self.stream.snapshot()
     }
 
-    /// Returns a listing of the batch's files. Omits those that cannot contain a row for which `predicate` is true;
-    /// parts of the predicate that cannot be evaluated are ignored.
+    /// Returns a listing of the batch's files, without files that cannot contain a row for which `predicate` is true.
+    /// Parts of the predicate that cannot be evaluated are ignored.
     ///
     /// # Errors
     /// Returns the same errors as [`TableStream::latest`].
@@ -40,7 +40,7 @@ impl StreamBatch {
         let reads_statistics = predicate.is_some_and(|predicate| self.reads_statistics(predicate));
         let mut files = Vec::new();
         for part in self.parts()? {
-            // Statistics require another request, which does not pay for a single file.
+            // Reading statistics costs an additional request, which is not worthwhile for a single file.
             let with_statistics = reads_statistics && part.files.len() > 1;
             files.extend(self.stream.files(&part, with_statistics)?);
         }
@@ -54,12 +54,12 @@ impl StreamBatch {
         })
     }
 
-    /// Returns whether the rows are changes, from the change data feed.
+    /// Returns whether the rows are changes from the change data feed.
     pub fn is_change_feed(&self) -> bool {
         self.stream.options().is_change_feed
     }
 
-    /// Returns the number of files, including excluded files. The stream must not be one of the change data feed.
+    /// Returns the number of files, including files that are excluded by their path. Only for a stream of rows.
     ///
     /// # Errors
     /// Returns the same errors as [`TableStream::latest`].
@@ -87,9 +87,9 @@ impl StreamBatch {
         Ok(size)
     }
 
-    /// Returns the changes of the batch, for a stream of the change data feed. Omits files that cannot contain a row
-    /// for which `predicate` is true; parts of the predicate that cannot be evaluated are ignored. The caller filters
-    /// the rows.
+    /// Returns the changes in the batch, for a stream of the change data feed, without files that cannot contain a
+    /// row for which `predicate` is true. Parts of the predicate that cannot be evaluated are ignored. The rows
+    /// themselves are not filtered.
     ///
     /// # Errors
     /// Returns the same errors as [`TableStream::latest`].
@@ -114,11 +114,11 @@ impl StreamBatch {
         !bound.columns().iter().all(is_partition)
     }
 
-    /// Returns the rows with the given columns, or with all. Files come in any order; the rows of a file keep their
-    /// order.
+    /// Reads the rows with the given columns, or with all columns. Files are returned in any order; the rows of a
+    /// file keep their order.
     ///
     /// # Errors
-    /// Returns the same errors as [`TableStream::latest`]; `InvalidArgument` for an unknown column. Errors while
+    /// Returns the same errors as [`TableStream::latest`], and `InvalidArgument` for an unknown column. Errors while
     /// reading are returned with the batches.
     pub fn read(&self, columns: Option<&[String]>) -> Result<RowStream> {
         if self.stream.options().is_change_feed {
@@ -136,7 +136,7 @@ impl StreamBatch {
     }
 }
 
-/// Returns the files whose path in the log does not match.
+/// Returns the files whose path, as the log spells it, does not match `excluded`.
 fn excluding(files: &RecordBatch, excluded: &Regex) -> Result<RecordBatch> {
     let paths = files.column_by_name(FileColumn::Path.name()).and_then(|paths| paths.as_string_opt::<i32>());
     let paths = paths.ok_or_else(|| Error::corrupt_log("the column 'path' does not hold strings"))?;

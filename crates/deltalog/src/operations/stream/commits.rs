@@ -1,4 +1,4 @@
-//! The commits that a stream reads. Their files are kept until the stream releases them.
+//! Reads the commits of a stream. Their files are kept in memory until the stream releases them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) const COLUMNS: [FileColumn; 7] = [
     FileColumn::DefaultRowCommitVersion,
 ];
 
-/// The part of a stream that comes from a commit.
+/// A commit, reduced to the information that a stream needs.
 #[derive(Debug)]
 pub(super) struct StreamCommit {
     pub(super) content: Content,
@@ -44,12 +44,12 @@ pub(super) struct StreamCommit {
     pub(super) is_barrier: bool,
 }
 
-/// The content of a commit that matters to a stream.
+/// The contents of a commit that matter to a stream.
 #[derive(Debug)]
 pub(super) enum Content {
-    /// The added files, as rows with the columns of the log, in the order of the commit.
+    /// The files that the commit adds, as rows with the columns of the log, in the order of the commit.
     Files { files: RecordBatch, sizes: Arc<[u64]> },
-    /// The changes of the change data feed.
+    /// The changes that the change data feed shows.
     Changes(ChangeSequence),
 }
 
@@ -74,13 +74,13 @@ pub(super) struct Commits {
     read: Snapshot,
     /// The newest snapshot that was seen.
     newest: Snapshot,
-    /// The time at which the stream last looked for new versions without finding one, in milliseconds since the epoch.
-    /// `None` if it found one.
+    /// The time at which the stream last looked for new versions without finding any, in milliseconds since the
+    /// epoch. `None` if it found one.
     looked_ms: Option<i64>,
     known: BTreeMap<u64, Arc<StreamCommit>>,
-    /// Commits that were read ahead but not used yet.
+    /// Commits that were read ahead and have not been used yet.
     ahead: BTreeMap<u64, Commit>,
-    /// The protocol that was set by the last checked commit with a `protocol` action.
+    /// The protocol that the last checked commit with a `protocol` action has set.
     protocol: Option<Protocol>,
     /// The schemas that the stream has recorded, if it tracks schemas.
     tracked: Option<TrackedSchema>,
@@ -106,8 +106,8 @@ impl Commits {
         self.tracked.as_ref()
     }
 
-    /// Returns the recorded schemas so that another one can be recorded. Drops the commits that were read, because they
-    /// were checked with the old schema.
+    /// Returns the recorded schemas, so that another one can be recorded. Drops the commits that were read, because
+    /// they were checked against the old schema.
     pub(super) fn tracked_mut(&mut self) -> Option<&mut TrackedSchema> {
         self.known.clear();
         self.tracked.as_mut()
@@ -118,7 +118,7 @@ impl Commits {
         self.newest.version()
     }
 
-    /// Looks for new versions. Does nothing if the last call found none and was less than `pause` ago.
+    /// Looks for new versions. Does nothing if the last call found none and was made less than `pause` ago.
     ///
     /// # Errors
     /// Returns the same errors as [`Snapshot::refresh`].
@@ -135,12 +135,12 @@ impl Commits {
         Ok(())
     }
 
-    /// Returns the commit of `version`, which must not be later than the newest version seen.
+    /// Returns the commit of `version`, which must not be newer than the newest version seen.
     ///
     /// # Errors
-    /// `Unsupported` for a commit that changes or deletes rows, if the options do not say how to treat it;
-    /// `SchemaMismatch`, `TableReplaced`; `VersionNotFound` for a commit that was cleaned up; `CorruptLog`; errors of
-    /// the store.
+    /// Returns `Unsupported` for a commit that changes or deletes rows, unless the options say how to treat it.
+    /// Returns `SchemaMismatch`, `TableReplaced`, `VersionNotFound` for a commit that was deleted by a cleanup,
+    /// `CorruptLog`, and errors of the store.
     pub(super) fn commit(&mut self, version: u64, options: &StreamOptions) -> Result<Arc<StreamCommit>> {
         if let Some(known) = self.known.get(&version) {
             return Ok(Arc::clone(known));
@@ -175,7 +175,8 @@ impl Commits {
         Ok(commit)
     }
 
-    /// Reads a commit again with the statistics of its files. Returns it without them if its file no longer exists.
+    /// Reads a commit again, with the statistics of its files. If the commit's file no longer exists, returns the
+    /// commit without statistics.
     ///
     /// # Errors
     /// Returns the same errors as [`Commits::commit`].
@@ -219,18 +220,18 @@ impl Commits {
         self.newest.commit_times(Some(self.newest.version()))
     }
 
-    /// Returns those commits from `version` on that were read and are still kept.
+    /// Returns the commits from `version` on that were read and are still kept.
     pub(super) fn read_from(&self, version: u64) -> impl Iterator<Item = (u64, &StreamCommit)> {
         self.known.range(version..).map(|(version, commit)| (*version, commit.as_ref()))
     }
 
-    /// Forgets the commits before `version`.
+    /// Drops the commits before `version`.
     pub(super) fn release(&mut self, version: u64) {
         self.known = self.known.split_off(&version);
         self.ahead = self.ahead.split_off(&version);
     }
 
-    /// Reads a commit, and in parallel some of the following commits. Returns `None` if the commit no longer exists.
+    /// Reads a commit and, concurrently, some of the commits after it. Returns `None` if the commit no longer exists.
     fn read_commit(&mut self, version: u64) -> Result<Option<Commit>> {
         if let Some(commit) = self.ahead.remove(&version) {
             return Ok(Some(commit));
@@ -255,10 +256,10 @@ impl Commits {
         Ok(first)
     }
 
-    /// Reads a commit without the statistics of its files. The result is not cached.
+    /// Reads a commit without the statistics of its files. The result is not kept.
     ///
     /// # Errors
-    /// `FileNotFound` for a commit that was cleaned up; `CorruptLog`; errors of the store.
+    /// Returns `FileNotFound` for a commit that was deleted by a cleanup, `CorruptLog`, and errors of the store.
     pub(super) fn read(&self, version: u64) -> Result<Commit> {
         read_lean(self.read.storage(), self.file_of(version))
     }
@@ -282,8 +283,8 @@ impl Commits {
         Ok(StreamCommit { content, is_barrier })
     }
 
-    /// Checks that the rows of a commit can be read. Returns whether the stream stops before them, because they have
-    /// another schema.
+    /// Checks that the rows of a commit can be read. Returns whether the stream stops before the commit, because its
+    /// rows have a different schema.
     fn check(&mut self, commit: &Commit, options: &StreamOptions) -> Result<bool> {
         if let Some(protocol) = &commit.protocol {
             self.protocol = Some(protocol.clone());
@@ -312,8 +313,8 @@ fn read_lean(storage: &Storage, file: CommitFile) -> Result<Commit> {
     staged_or_published(file, |file| Commit::read_without_stats(storage, file))
 }
 
-/// Reads a commit. A commit that was staged when the stream saw it may have been published since, and its staged file
-/// deleted. Then the published file is read.
+/// Reads a commit. If the stream saw the commit while it was staged, the commit may have been published since, and
+/// its staged file deleted. In this case, reads the published file.
 fn staged_or_published(file: CommitFile, read: impl Fn(CommitFile) -> Result<Commit>) -> Result<Commit> {
     match read(file) {
         Err(error)
@@ -331,7 +332,8 @@ fn files_of(commit: &Commit, options: &StreamOptions) -> Result<Content> {
     let removes = changing(&commit.removes)?;
     let removed =
         removes.column_by_name(FileColumn::Path.name()).and_then(|paths| paths.as_string_opt::<i32>());
-    // The rows come newest first, as replay needs them, so the last row is the first `remove` of the commit.
+    // The actions are ordered from the newest to the oldest, as replay needs them. The last row is therefore the
+    // first `remove` action of the commit.
     let removed = removed.filter(|_| removes.num_rows() > 0).map(|paths| paths.value(removes.num_rows() - 1));
     let files = match (removed, options.changes) {
         (None, _) | (Some(_), ChangeHandling::Ignore) => adds,
@@ -343,8 +345,8 @@ fn files_of(commit: &Commit, options: &StreamOptions) -> Result<Content> {
     Ok(Content::Files { sizes: sizes(&files)?.into(), files })
 }
 
-/// Returns files in the order of the commit, with the columns [`COLUMNS`] and `more`. In `files`, the newest come
-/// first.
+/// Returns files in the order of the commit, with the columns [`COLUMNS`] and `more`. In `files`, the order is
+/// reversed.
 fn in_log_order(files: &RecordBatch, more: &[FileColumn]) -> Result<RecordBatch> {
     let columns = COLUMNS.iter().chain(more);
     let files = with_columns(files, columns.map(|column| column.field()).collect())?;

@@ -1,4 +1,4 @@
-//! Streams of the change data feed. (Protocol: "Change Data Files".)
+//! Tests of streams of the change data feed. (Protocol: "Change Data Files".)
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -78,7 +78,7 @@ fn the_rows_of_the_snapshot_are_inserts_and_precede_the_changes_of_commits() {
     );
 }
 
-/// The first batch can be found again from its end offset alone, even after newer commits.
+/// The end offset of the first batch is enough to read it again, even after newer commits.
 #[test]
 fn the_first_batch_of_a_feed_ends_with_the_snapshot() {
     let mut table = table();
@@ -90,8 +90,8 @@ fn the_first_batch_of_a_feed_ends_with_the_snapshot() {
     assert_eq!(rows(&stream(&table, feed()), None, &end).unwrap(), change("insert", [1], 1));
 }
 
-/// The JVM connector writes the same offsets: no offset is between the change data files of a version and the next
-/// version.
+/// The JVM connector writes the same offsets: there is no offset after the change data files of a version that
+/// differs from the start of the next version.
 #[test]
 fn change_data_files_of_a_commit_are_in_one_batch() {
     let mut table = table();
@@ -236,7 +236,7 @@ fn a_batch_of_rows_has_no_changes() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// For any limits, and wherever the reader resumes, each change is read exactly once.
+    /// Each change is read exactly once, regardless of the limits and of where the reader resumes.
     #[test]
     fn every_change_is_read_once(
         before in prop::collection::vec(step(), 0..4),
@@ -248,7 +248,7 @@ proptest! {
         let mut expected = vec![history.as_inserts()];
         let mut found = Vec::new();
         for (step, begins_again, files) in after {
-            // The stream begins with the snapshot that it was opened with.
+            // The stream begins with the snapshot with which it was opened.
             expected.push(history.apply(step));
             if begins_again && done.is_some() {
                 reader = stream(&history.table, feed());

@@ -11,11 +11,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log::replay::{FileColumn, FileColumns, with_columns};
 use crate::snapshot::Snapshot;
 
-/// Returns the files of the snapshot `version`, sorted in the order in which a stream reads them.
+/// Returns the files of the snapshot of `version`, in the order in which a stream reads them.
 ///
 /// # Errors
-/// `VersionNotFound` if the version can no longer be read; `SchemaMismatch` if its rows cannot be read with the schema
-/// of `read`; also the errors of [`Snapshot::replay_files`].
+/// Returns `VersionNotFound` if the version can no longer be read, and `SchemaMismatch` if its rows cannot be read
+/// with the schema of `read`. Also returns the errors of [`Snapshot::replay_files`].
 pub(super) fn sorted(read: &Snapshot, version: u64, most_memory: usize) -> Result<SortedFiles> {
     let snapshot = read.at_version(version).map_err(|error| match error.kind() {
         ErrorKind::VersionNotFound => {

@@ -1,4 +1,5 @@
-//! Streams whose first version or later commits no longer exist. They must fail instead of silently leaving out rows.
+//! Tests of streams whose first version or later commits no longer exist. Such streams must fail; they must not
+//! silently leave out rows.
 
 use std::fs;
 use std::time::Duration;
@@ -95,7 +96,7 @@ fn a_first_batch_that_began_with_the_next_commit_is_not_empty_after_a_restart() 
     let lost = ensure_lost(again.batch(None, &end));
     assert!(lost.hint().unwrap().contains("startingVersion"), "{lost}");
     ensure_lost(again.batch(None, &end));
-    // The stream of the same query in another process.
+    // A stream of the same query that another process has opened.
     let options = options().start(StreamStart::Latest);
     let other = TableStream::open(first.snapshot(), options, &Environment::system()).unwrap();
     assert_eq!(ids(&other, None, &end).unwrap(), [3]);
@@ -114,7 +115,7 @@ fn a_stream_with_a_pinned_start_begins_there_whenever_it_is_opened() {
     let end = latest(&again(3), None).unwrap().unwrap();
     assert_eq!(end, place(5, -1, false));
     assert_eq!((again(3).start().unwrap(), ids(&again(3), None, &end).unwrap()), (Some(3), vec![3, 4]));
-    // A first batch that another process has begun.
+    // Another process has begun this first batch.
     assert_eq!(ids(&again(3), None, &place(4, -1, false)).unwrap(), [3]);
     assert_eq!(ensure_lost(latest(&again(7), None)).version(), Some(6));
     delete_commit(&table, 4);
@@ -144,8 +145,8 @@ fn a_first_batch_is_read_from_the_snapshot_with_which_it_began() {
     let end = latest(&first, None).unwrap().unwrap();
     assert_eq!(end, place(4, -1, false));
     assert_eq!(ids(&first, None, &end).unwrap(), [1, 2, 3]);
-    // The end does not show with which snapshot the stream began. This stream assumes the newest possible one, which
-    // has only these rows.
+    // The end offset does not show with which snapshot the stream began. This stream assumes the newest possible
+    // snapshot, which contains only these rows.
     assert_eq!(ids(&stream(&table, options()), None, &end).unwrap(), [2, 3]);
 }
 
@@ -237,7 +238,7 @@ fn under_column_mapping_a_start_whose_schema_was_cleaned_up_is_refused() {
         mapped(&["id", "more"]),
     ]);
     append(&mut table, &[1]);
-    // The column `more` is dropped.
+    // The newest version drops the column `more`.
     table.commit(vec![mapped(&["id"])]);
     append(&mut table, &[3]);
     let snapshot = Snapshot::open(&table.storage(), None).unwrap();

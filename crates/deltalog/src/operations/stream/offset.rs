@@ -1,4 +1,4 @@
-//! The positions of a stream, and their JSON form.
+//! The positions of a stream, and their representation in JSON.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The index that stands for the position before the first file, in version 1 and in version 3 of the format.
+/// The index that stands for the position before the first file, in format versions 1 and 3.
 const BASE: [i64; 2] = [-1, -100];
 
-/// The indexes of the positions at which a stream with schema tracking stops, because the schema changes. The JVM
+/// The indexes of the positions at which a stream with schema tracking stops because the schema changes. The JVM
 /// connector uses the same indexes.
 const SCHEMA_CHANGE: i64 = -20;
 const AFTER_SCHEMA_CHANGE: i64 = -19;
@@ -21,17 +21,18 @@ pub(super) enum Index {
     Base,
     /// Before a schema change. The files of this version are read with the new schema.
     SchemaChange,
-    /// The same position with another offset, for engines that do not commit an offset until they see the next one.
+    /// The same position with a different offset, for engines that commit an offset only when they see the next one.
     AfterSchemaChange,
     /// After this file.
     File(u64),
-    /// After the last file. This is the same position as the base of the next version, and is written as such.
+    /// After the last file. This is the same position as the base of the next version, and is written as that.
     End,
 }
 
-/// A position in a stream. Everything before it has been handled and is not read again.
+/// A position in a stream. All rows before it have been processed and are not read again.
 ///
-/// [`Display`](fmt::Display) writes it as JSON, in the form of the JVM connector, and [`StreamOffset::parse`] reads it.
+/// [`Display`](fmt::Display) writes it as JSON, as the JVM connector does, and [`StreamOffset::parse`] reads this
+/// JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamOffset {
     table_id: String,
@@ -40,7 +41,7 @@ pub struct StreamOffset {
     is_initial: bool,
 }
 
-/// The JSON form of an offset. The JVM connector writes its fields in this order.
+/// The JSON of an offset, with its fields in the order in which the JVM connector writes them.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Written {
@@ -61,11 +62,11 @@ impl StreamOffset {
         Self { table_id: table_id.to_owned(), version, index, is_initial }
     }
 
-    /// Reads an offset.
+    /// Parses an offset.
     ///
     /// # Errors
-    /// `InvalidArgument` for a text that is not an offset; `Unsupported` for an offset in an unknown version of the
-    /// format.
+    /// Returns `InvalidArgument` for a string that is not an offset, and `Unsupported` for an offset in an unknown
+    /// version of the format.
     pub fn parse(text: &str) -> Result<Self> {
         let written: Written = serde_json::from_str(text).map_err(|error| {
             Error::invalid_argument(format!("this is no offset of a stream: {text}"))
@@ -99,7 +100,7 @@ impl StreamOffset {
         })
     }
 
-    /// Returns the version in which the offset is.
+    /// Returns the version to which the offset belongs.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -109,7 +110,7 @@ impl StreamOffset {
         &self.table_id
     }
 
-    /// Returns whether the offset is inside the snapshot with which the stream began.
+    /// Returns whether the offset is within the snapshot with which the stream began.
     pub fn is_initial(&self) -> bool {
         self.is_initial
     }
@@ -121,7 +122,7 @@ impl StreamOffset {
     /// Checks that the offset belongs to the table with the id `table_id`.
     ///
     /// # Errors
-    /// `TableReplaced`.
+    /// Returns `TableReplaced` if it belongs to another table.
     pub(super) fn ensure_of(&self, table_id: &str) -> Result<()> {
         if self.table_id == table_id {
             return Ok(());
@@ -140,7 +141,8 @@ impl StreamOffset {
 impl fmt::Display for StreamOffset {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let written = Written {
-            // Readers that know only format 1 would misunderstand these indexes, so they are written in format 3.
+            // Readers that only know format 1 would misunderstand these indexes, so offsets that contain them have
+            // format 3.
             source_version: match self.index {
                 Index::SchemaChange | Index::AfterSchemaChange => 3,
                 Index::Base | Index::File(_) | Index::End => 1,
@@ -163,7 +165,7 @@ impl fmt::Display for StreamOffset {
 mod tests {
     use super::*;
 
-    /// The texts were written by the JVM connector 4.4.
+    /// The JVM connector 4.4 wrote the expected strings.
     #[test]
     fn offsets_are_written_as_the_jvm_connector_writes_them() {
         for text in [

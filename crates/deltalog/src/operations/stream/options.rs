@@ -10,27 +10,27 @@ use crate::error::{Error, Result};
 /// The default of [`StreamOptions::pause`].
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Where a new stream begins, which has no offset yet.
+/// Where a new stream, which does not have an offset yet, begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum StreamStart {
-    /// With all rows of the snapshot. The commits after it follow.
+    /// With all rows of the snapshot, followed by the commits after it.
     #[default]
     Snapshot,
     /// With the commit of this version.
     Version(u64),
-    /// With the first commit at or after this time, in milliseconds since the epoch.
+    /// With the first commit that was made at or after this time, in milliseconds since the epoch.
     Timestamp(i64),
-    /// With the next commit.
+    /// With the next commit that is made.
     Latest,
-    /// With the commit of this version, which [`TableStream::start`] has returned for an earlier stream. The commit may
-    /// not exist yet.
+    /// With the commit of this version, which [`TableStream::start`] has returned for an earlier stream. That commit
+    /// may not exist yet.
     ///
     /// [`TableStream::start`]: super::TableStream::start
     Pinned(u64),
 }
 
-/// How a stream treats a commit that removes rows, which has `remove` actions with `dataChange`.
+/// How a stream treats a commit that removes rows, that is, one with `remove` actions with `dataChange`.
 ///
 /// | commit | `Refuse` | `IgnoreDeletes` | `Ignore` | `Skip` |
 /// | --- | --- | --- | --- | --- |
@@ -39,14 +39,14 @@ pub enum StreamStart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum ChangeHandling {
-    /// Any such commit is an error.
+    /// Such a commit is an error.
     #[default]
     Refuse,
-    /// Commits that only remove files are skipped: the option `ignoreDeletes` of the JVM connector.
+    /// Commits that only remove files are skipped, as by the JVM connector's option `ignoreDeletes`.
     IgnoreDeletes,
-    /// All rows of rewritten files are read again: its option `ignoreChanges`, and the older `ignoreFileDeletion`.
+    /// All rows of rewritten files are read again, as by its options `ignoreChanges` and `ignoreFileDeletion`.
     Ignore,
-    /// All such commits are skipped: its option `skipChangeCommits`.
+    /// All such commits are skipped, as by its option `skipChangeCommits`.
     Skip,
 }
 
@@ -96,20 +96,20 @@ impl StreamOptions {
         self
     }
 
-    /// Reads the change data feed instead of the rows: what each commit has inserted, updated and deleted, with the
-    /// columns `_change_type`, `_commit_version` and `_commit_timestamp`. The rows of the first snapshot are inserts of
-    /// its version. [`StreamOptions::changes`] then has no effect.
+    /// Reads the change data feed instead of the rows: the rows that each commit has inserted, updated and deleted,
+    /// with the columns `_change_type`, `_commit_version` and `_commit_timestamp`. The rows of the first snapshot are
+    /// returned as inserts of its version. [`StreamOptions::changes`] then has no effect.
     #[must_use]
     pub fn change_feed(mut self, is_change_feed: bool) -> Self {
         self.is_change_feed = is_change_feed;
         self
     }
 
-    /// Leaves out files if the regular expression `pattern` matches any part of their path in the log. They still count
-    /// for limits and offsets.
+    /// Excludes files if the regular expression `pattern` matches any part of their path in the log. Excluded files
+    /// still count for limits and offsets.
     ///
     /// # Errors
-    /// `InvalidArgument` for a text that is no regular expression.
+    /// Returns `InvalidArgument` if `pattern` is not a valid regular expression.
     pub fn exclude(mut self, pattern: &str) -> Result<Self> {
         self.excluded = Some(Regex::new(pattern).map_err(|error| {
             Error::invalid_argument(format!("this is no regular expression for paths: {pattern}"))
@@ -121,14 +121,15 @@ impl StreamOptions {
         Ok(self)
     }
 
-    /// Skips commits that were cleaned up before the stream read them, instead of failing. Their rows are lost.
+    /// Skips commits that were deleted by a cleanup before the stream has read them, instead of failing. Their rows
+    /// are lost.
     #[must_use]
     pub fn tolerate_loss(mut self, tolerates_loss: bool) -> Self {
         self.tolerates_loss = tolerates_loss;
         self
     }
 
-    /// Sets how long the stream waits before it looks for new versions again if it has found none. The default is one
+    /// Sets the time after which the stream looks for new versions again if there were none. The default is one
     /// second.
     #[must_use]
     pub fn pause(mut self, pause: Duration) -> Self {

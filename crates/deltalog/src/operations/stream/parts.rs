@@ -1,4 +1,4 @@
-//! The files of a batch.
+//! The files that make up a batch.
 
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ impl TableStream {
         })
     }
 
-    /// Returns the files of a part as rows with the columns of the log. They have statistics if these are requested and
-    /// still available.
+    /// Returns the files of a part as rows with the columns of the log. If statistics are requested and still
+    /// available, the files have them.
     pub(super) fn files(&self, part: &Part, with_statistics: bool) -> Result<Vec<RecordBatch>> {
         self.located(|| {
             let mut state = self.state();
@@ -49,7 +49,7 @@ impl TableStream {
         })
     }
 
-    /// Returns the changes in `parts`. Leaves out files that `pruner` excludes.
+    /// Returns the changes in `parts`, without files that `pruner` excludes.
     pub(super) fn changes(&self, parts: &[Part], pruner: Option<&FeedPruner>) -> Result<Vec<FeedCommit>> {
         self.located(|| {
             let mut state = self.state();

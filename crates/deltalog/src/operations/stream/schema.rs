@@ -1,4 +1,4 @@
-//! Checks whether rows of another version can be read with the schema of a stream.
+//! Checks whether the rows of another version can be read with the schema of a stream.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{ColumnMappingMode, MappedSchema, Metadata, Protocol, ensure_readable_with_catalog};
@@ -10,11 +10,11 @@ use crate::snapshot::Snapshot;
 /// | the schema of `version` | result |
 /// | --- | --- |
 /// | only has columns of `read`, with the same or narrower types | the stream continues |
-/// | is newer, and has more columns or wider types | an error; a newly opened stream continues |
+/// | is newer, and has more columns or wider types | an error; a stream that is opened again continues |
 /// | has dropped or renamed a column, under column mapping | an error |
 ///
 /// # Errors
-/// `TableReplaced`, `SchemaMismatch`; `Unsupported` for a protocol that readers do not know.
+/// Returns `TableReplaced`, `SchemaMismatch`, and `Unsupported` for a protocol that this crate cannot read.
 pub(super) fn check(read: &Snapshot, version: u64, protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     ensure_same_table(read, version, metadata)?;
     ensure_readable_with_catalog(protocol, metadata)?;
@@ -26,7 +26,7 @@ pub(super) fn check(read: &Snapshot, version: u64, protocol: &Protocol, metadata
     let [older, newer] = if is_newer { [&own, &other] } else { [&other, &own] };
     let has_mapping =
         mode != ColumnMappingMode::None || read.mapped_schema().mode() != ColumnMappingMode::None;
-    // Under column mapping, a column that only the older schema has was dropped or renamed.
+    // With column mapping, a column that only the older schema has was dropped or renamed.
     let lost = if has_mapping { older.obstacle(newer) } else { None };
     if let Some(lost) = lost {
         return Err(Error::schema_mismatch(format!(
@@ -52,7 +52,7 @@ pub(super) fn check(read: &Snapshot, version: u64, protocol: &Protocol, metadata
 /// Checks that a commit of `version` has not replaced the table.
 ///
 /// # Errors
-/// `TableReplaced`.
+/// Returns `TableReplaced` if it has.
 pub(super) fn ensure_same_table(read: &Snapshot, version: u64, metadata: &Metadata) -> Result<()> {
     if metadata.id != read.metadata().id {
         return Err(Error::new(
@@ -69,10 +69,10 @@ pub(super) fn ensure_same_table(read: &Snapshot, version: u64, metadata: &Metada
     Ok(())
 }
 
-/// Checks that the change data feed is enabled in a version with this metadata.
+/// Checks that the change data feed is enabled in a version that has this metadata.
 ///
 /// # Errors
-/// `VersionNotFound`.
+/// Returns `VersionNotFound` if it is not enabled.
 pub(super) fn ensure_change_feed(version: u64, metadata: &Metadata) -> Result<()> {
     if metadata.has_change_feed() {
         return Ok(());

@@ -1,4 +1,5 @@
-//! Checks that versions that a stream has read still exist. They may be lost, for example if a backup is restored.
+//! Checks that the versions which a stream has read still exist. They may be lost, for example if a backup is
+//! restored.
 
 use std::time::Duration;
 
@@ -14,18 +15,19 @@ impl TableStream {
     /// # Errors
     /// Returns the same errors as [`ensure_seen`].
     pub(super) fn ensure_reached(&self, state: &mut State, place: Position) -> Result<()> {
-        // At the base of a version, nothing of that version has been read yet.
+        // At the base of a version, nothing of the version has been read yet, so only the version before it must
+        // exist.
         let is_base = !place.is_initial && place.index <= Some(Index::Base);
         let version = if is_base { place.version.saturating_sub(1) } else { place.version };
         ensure_seen(state, version, self.environment())
     }
 }
 
-/// Checks that a version exists that the stream has seen, perhaps in another process. If this stream does not know the
-/// version, it looks for new versions immediately.
+/// Checks that a version which the stream has seen, perhaps in another process, still exists. If this process does
+/// not know the version, it looks for new versions at once.
 ///
 /// # Errors
-/// `VersionNotFound`; errors of the store.
+/// Returns `VersionNotFound` if the version does not exist, and errors of the store.
 pub(super) fn ensure_seen(state: &mut State, version: u64, environment: &Environment) -> Result<()> {
     if version > state.commits.newest_version() {
         state.commits.look(environment, Duration::ZERO)?;

@@ -1,12 +1,12 @@
-//! Sorts files in the order in which a stream reads them: by modification time, then by their path in the log.
+//! Sorts files in the order in which a stream reads them: by modification time, and then by their path in the log.
 //!
 //! ```text
 //! listing ──► rows in memory ──(beyond the bound)──► sorted runs in temporary files ──merge──► one sorted file
 //!                  └─ sorted, if that was all                                             read in blocks, by position
 //! ```
 //!
-//! - Offsets contain the positions of files in this order, so it must be total, and the same in every process.
-//! - Temporary files have no name. They disappear when they are closed, also after a crash.
+//! - Offsets contain the positions of files in this order, so it must be total and must be the same in every process.
+//! - Temporary files have no name, so they disappear when they are closed, even after a crash.
 
 use std::cmp::Ordering;
 use std::fs::File;
@@ -24,13 +24,13 @@ use arrow_ipc::writer::FileWriter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::replay::FileColumn;
 
-/// The size in bytes of a list of files that is still sorted in memory. Longer lists are sorted on disk.
+/// The maximum size in bytes of a list of files that is sorted in memory. Longer lists are sorted on disk.
 pub(super) const MOST_MEMORY: usize = 64 << 20;
 
 /// The number of files in a block on disk.
 const BLOCK: usize = 4096;
 
-/// Collects files, as rows with the columns of the log, and sorts them.
+/// Collects files, which are rows with the columns of the log, and sorts them.
 pub(super) struct Sorter {
     schema: SchemaRef,
     most_memory: usize,
@@ -52,7 +52,7 @@ enum Place {
     Disk(Blocks),
 }
 
-/// A file of blocks with [`BLOCK`] rows each; the last may have fewer.
+/// A file of blocks with [`BLOCK`] rows each. The last block may have fewer rows.
 #[derive(Debug)]
 struct Blocks(FileReader<BufReader<File>>);
 
@@ -151,7 +151,7 @@ impl Blocks {
 struct Writer {
     schema: SchemaRef,
     blocks: FileWriter<BufWriter<File>>,
-    /// Rows that do not fill a block yet.
+    /// Rows that do not fill a block yet and wait for more.
     rest: RecordBatch,
 }
 
@@ -186,7 +186,7 @@ impl Writer {
     }
 }
 
-/// A merge of sorted runs.
+/// Merges sorted runs.
 struct Merge {
     runs: Vec<Run>,
 }
@@ -251,7 +251,7 @@ impl Merge {
     }
 }
 
-/// The key by which files are sorted.
+/// The keys by which files are sorted.
 struct Keys {
     times: Int64Array,
     paths: StringArray,

@@ -10,18 +10,18 @@ use super::walk::Position;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::ColumnMappingMode;
 
-/// Returns the position before the commit of `version`.
+/// Returns the position directly before the commit of `version`.
 fn tail(version: u64) -> Position {
     Position { version, index: None, is_initial: false }
 }
 
 impl TableStream {
-    /// Returns the version of the commit with which a new stream begins; `None` if it begins with a snapshot. A reader
-    /// that stores this version can open the stream again with [`StreamStart::Pinned`]. It then misses no commit, even
-    /// if it failed before it stored its first offset.
+    /// Returns the version of the commit with which a new stream begins; `None` if it begins with a snapshot. A
+    /// reader that stores this version can open the stream again with [`StreamStart::Pinned`]. The new stream then
+    /// misses no commit, even if the reader failed before it stored its first offset.
     ///
     /// # Errors
-    /// `VersionNotFound` for a start that is not in the log; `CorruptLog`, and errors of the store.
+    /// Returns `VersionNotFound` for a start that is not in the log, `CorruptLog`, and errors of the store.
     pub fn start(&self) -> Result<Option<u64>> {
         self.located(|| {
             let start = self.begin(&mut self.state())?;
@@ -29,7 +29,7 @@ impl TableStream {
         })
     }
 
-    /// Returns where the stream begins.
+    /// Returns the position at which the stream begins.
     pub(super) fn begin(&self, state: &mut State) -> Result<Position> {
         if let Some(start) = state.start {
             return Ok(start);
@@ -82,7 +82,8 @@ impl TableStream {
         .with_hint("choose one of these versions, or leave out the start to begin with all rows"))
     }
 
-    /// Returns where the first batch begins, given its `end`. An earlier process may have determined the end.
+    /// Returns the position at which the first batch begins, given its `end`, which an earlier process may have
+    /// determined.
     pub(super) fn first(&self, end: &StreamOffset) -> Result<Position> {
         let initial = |version: u64| Position { version, index: None, is_initial: true };
         match self.options().start {
@@ -93,8 +94,8 @@ impl TableStream {
                 if let Some(known) = known {
                     return Ok(known);
                 }
-                // The batch has passed the end of its snapshot. Reading a later snapshot, up to the version before
-                // `end`, gives the same rows as the earlier snapshot and the commits between them.
+                // The batch has passed the end of its snapshot. A newer snapshot, up to the version before `end`,
+                // contains the same rows as the original snapshot and the commits after it.
                 end.version().checked_sub(1).map(initial).ok_or_else(|| {
                     Error::invalid_argument(format!(
                         "no first batch that begins with a snapshot ends at {end}"
@@ -104,8 +105,8 @@ impl TableStream {
             _ => {
                 let mut state = self.state();
                 let start = match (self.options().start, state.start) {
-                    // Commits may have been made since the stream was opened. To skip none of them, the batch begins
-                    // after the snapshot with which the stream was opened, and not with the commit that comes next now.
+                    // More commits may have been made since the stream was opened. In order to skip none of them, the
+                    // batch begins after the snapshot with which the stream was opened.
                     (StreamStart::Latest, None) => tail(self.table().version() + 1),
                     _ => self.begin(&mut state)?,
                 };
@@ -129,7 +130,7 @@ impl TableStream {
         }
     }
 
-    /// Checks that the rows of the first version that is read can be read with the schema of the stream. Later calls do
+    /// Checks that the rows of the first version to be read can be read with the schema of the stream. Later calls do
     /// nothing.
     pub(super) fn check_start(&self, state: &mut State, from: Position) -> Result<()> {
         // A stream with schema tracking stops where the schema changes.
@@ -141,10 +142,10 @@ impl TableStream {
         }
         let first = match self.table().at_version(from.version) {
             Ok(first) => Some(first),
-            // The commit may exist although its version can no longer be read. The snapshot of an initial batch is
+            // The version may no longer be readable although its commit exists. The snapshot of a first batch is
             // checked when its files are sorted.
             Err(error) if error.kind() == ErrorKind::VersionNotFound => {
-                // A column may have been dropped or renamed since, and only the schema of that version would show it.
+                // A column may have been dropped or renamed since. Only the schema of that version would show this.
                 if may_differ && self.snapshot().mapped_schema().mode() != ColumnMappingMode::None {
                     return Err(Error::new(
                         ErrorKind::VersionNotFound,

@@ -47,9 +47,9 @@ use crate::snapshot::Snapshot;
 pub struct TableStream(Arc<Inner>);
 
 struct Inner {
-    /// The table with the schema that all rows of the stream have. With schema tracking it may be an older schema.
+    /// The table with the schema that all rows of the stream have. With schema tracking, this may be an older schema.
     snapshot: Snapshot,
-    /// The table with its own schema, with which the stream was opened.
+    /// The table with its own schema, as it was when the stream was opened.
     table: Snapshot,
     options: StreamOptions,
     environment: Environment,
@@ -59,30 +59,30 @@ struct Inner {
 
 pub(super) struct State {
     pub(super) commits: Commits,
-    /// The files of the snapshot with which the stream begins, and its version.
+    /// The snapshot with which the stream begins: its version and its files.
     pub(super) initial: Option<(u64, SortedFiles)>,
-    /// Where the stream begins, once that is known.
+    /// The position at which the stream begins, once it is known.
     pub(super) start: Option<Position>,
     pub(super) bound: Bound,
-    /// Whether the schema of the version with which the first batch begins has been checked.
+    /// Whether the schema of the first version of the first batch has been checked.
     pub(super) is_start_checked: bool,
 }
 
-/// The version before which the stream ends.
+/// The version before which a stream ends.
 pub(super) enum Bound {
     None,
-    /// The version after the newest one, which the next call of [`TableStream::latest`] determines.
+    /// The version after the newest version, which the next call of [`TableStream::latest`] determines.
     ToBeFound,
     At(u64),
 }
 
 impl TableStream {
-    /// Opens the stream. Unless the options say otherwise, it begins with the rows of `snapshot`. Its rows have the
+    /// Opens the stream. It begins with the rows of `snapshot`, unless the options say otherwise. Its rows have the
     /// schema of `snapshot` or, with schema tracking, the schema that was recorded last. Nothing is read yet.
     ///
     /// # Errors
-    /// Only for a stream with schema tracking: see [`StreamOptions::track_schema`]; also `InvalidArgument` if such a
-    /// stream is to tolerate loss.
+    /// Returns errors only for a stream with schema tracking: see [`StreamOptions::track_schema`]. Also returns
+    /// `InvalidArgument` if such a stream should tolerate loss.
     pub fn open(snapshot: &Snapshot, options: StreamOptions, environment: &Environment) -> Result<Self> {
         let located = |error: Error| error.in_table(snapshot.storage().url());
         let (tracked, read) = match &options.tracking {
@@ -118,7 +118,7 @@ impl TableStream {
         })))
     }
 
-    /// Returns the snapshot whose schema the rows have.
+    /// Returns the snapshot that determines the schema of the rows.
     pub fn snapshot(&self) -> &Snapshot {
         &self.0.snapshot
     }
@@ -131,22 +131,23 @@ impl TableStream {
         &self.0.options
     }
 
-    /// Ends the stream after the version that is the newest at the next call of [`TableStream::latest`].
+    /// Ends the stream after the version that is the newest one when [`TableStream::latest`] is called next.
     pub fn end_at_newest(&self) {
         self.state().bound = Bound::ToBeFound;
     }
 
-    /// Returns the offset at the end of the next batch. The batch begins at `start`, or at the beginning of the stream
-    /// if that is `None`. Returns `start` itself if there is nothing new, and `None` if a new stream has no rows yet.
+    /// Returns the offset at the end of the next batch. The batch begins at `start`, or at the beginning of the
+    /// stream if that is `None`. Returns `start` itself if there is nothing new, and `None` if a new stream has no
+    /// rows yet.
     ///
-    /// If `start` is after all commits seen so far, it looks for new versions, at most once per second (see
+    /// If `start` is after all commits seen so far, looks for new versions, at most once per second (see
     /// [`StreamOptions::pause`]). Reads the commits that the batch needs.
     ///
     /// # Errors
-    /// `VersionNotFound` for a start that is not in the log, and for a commit that was cleaned up. `TableReplaced` for
-    /// an offset of another table. `Unsupported` for a commit that removes rows; see
-    /// [`ChangeHandling`](super::ChangeHandling). `SchemaMismatch` for a commit whose rows cannot be read with the
-    /// schema of the stream. `CorruptLog`, and errors of the store.
+    /// Returns `VersionNotFound` for a start that is not in the log, and for a commit that was deleted by a cleanup.
+    /// Returns `TableReplaced` for an offset of another table, `Unsupported` for a commit that removes rows (see
+    /// [`ChangeHandling`](super::ChangeHandling)), and `SchemaMismatch` for a commit whose rows cannot be read with
+    /// the schema of the stream. Also returns `CorruptLog`, and errors of the store.
     pub fn latest(&self, start: Option<&StreamOffset>, limits: StreamLimits) -> Result<Option<StreamOffset>> {
         self.located(|| {
             let mut state = self.state();
@@ -172,8 +173,8 @@ impl TableStream {
                 Bound::At(version) => Some((version, Index::Base)),
                 Bound::None | Bound::ToBeFound => None,
             };
-            // The first batch of a change feed ends with the snapshot. If it also contained commits, its end would not
-            // show from which snapshot its inserts come, so that the batch could not be read again.
+            // The first batch of a change feed ends with the snapshot. If it also contained commits, its end would
+            // not show from which snapshot its inserts came, so the batch could not be read again.
             let end_of_snapshot = (from.version + 1, Index::Base);
             let until = match start.is_none() && from.is_initial && self.0.options.is_change_feed {
                 true => Some(until.map_or(end_of_snapshot, |until: (u64, Index)| until.min(end_of_snapshot))),
@@ -195,7 +196,7 @@ impl TableStream {
     /// files are looked up when it is read.
     ///
     /// # Errors
-    /// `TableReplaced` for an offset of another table; `InvalidArgument` for offsets in the wrong order.
+    /// Returns `TableReplaced` for an offset of another table, and `InvalidArgument` for offsets in the wrong order.
     pub fn batch(&self, start: Option<&StreamOffset>, end: &StreamOffset) -> Result<StreamBatch> {
         self.located(|| {
             let until = self.position(end)?;
@@ -214,13 +215,13 @@ impl TableStream {
         })
     }
 
-    /// Drops the data that is only needed for batches that end at or before `end`. Call it when the rows of these
-    /// batches have been handled.
+    /// Drops the data that is only needed for batches that end at or before `end`. To be called once the rows of
+    /// these batches have been processed.
     ///
     /// # Errors
-    /// Only for a stream with schema tracking, after a batch that ends before a schema change: `SchemaMismatch`,
-    /// because the stream ends there and must be opened again; `VersionNotFound` if the commit that changes the schema
-    /// was cleaned up; errors of the stores.
+    /// Returns errors only for a stream with schema tracking, after a batch that ends before a schema change:
+    /// `SchemaMismatch`, because the stream ends there and must be opened again; `VersionNotFound` if the commit that
+    /// changes the schema was deleted by a cleanup; and errors of the stores.
     pub fn release(&self, end: &StreamOffset) -> Result<()> {
         self.located(|| {
             let mut state = self.state();
@@ -251,7 +252,7 @@ impl TableStream {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        // A panic leaves the state consistent, because each step changes only one part of it.
+        // After a panic, the state is still consistent, because each step changes only one part of it.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,4 +1,4 @@
-//! Streams of small tables: offsets, rows, restarts and errors. (Protocol: "Add File and Remove File".)
+//! Tests of streams of small tables: offsets, rows, restarts and errors. (Protocol: "Add File and Remove File".)
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -36,7 +36,7 @@ fn table() -> Table {
     table
 }
 
-/// Commits files with one row each.
+/// Commits one file for each of `ids`, with one row.
 pub(super) fn append(table: &mut Table, ids: &[i64]) -> Vec<String> {
     let paths: Vec<_> = ids.iter().map(|id| table.write_ids(&[*id])).collect();
     table.commit(paths.iter().map(|path| table.add(path)).collect());
@@ -84,7 +84,7 @@ pub(super) fn offset(version: u64, index: i64, is_initial: bool) -> String {
     format!(r#"{{"sourceVersion":1,{place},"isStartingVersion":{is_initial}}}"#)
 }
 
-/// The expected offsets are those that the JVM connector returns for the same table and limits.
+/// The JVM connector returns the expected offsets for the same table and limits.
 #[test]
 fn the_snapshot_comes_first_and_then_each_commit() {
     let mut table = table();
@@ -255,7 +255,7 @@ fn offsets_of_other_tables_and_in_the_wrong_order_are_refused() {
     assert_eq!(ids(&stream, Some(&early), &late).unwrap(), [1]);
 }
 
-/// After a restart, Spark may ask for the first batch again. It then knows the end of the batch, but not its start.
+/// After a restart, Spark may ask for the first batch again. It then knows only the end of the batch, not its start.
 #[test]
 fn the_first_batch_can_be_read_again_from_its_end_alone() {
     let mut table = table();
@@ -285,7 +285,7 @@ fn a_stream_ends_at_the_version_that_was_the_newest() {
     assert_eq!(stream.latest(Some(&end), StreamLimits::default()).unwrap(), Some(end));
 }
 
-/// Spark may ask a source for new rows 84 times per second, but the source asks the store only once.
+/// Spark may ask a source for new rows 84 times per second, but the source must ask the store only once.
 #[test]
 fn without_new_versions_a_stream_asks_the_store_once_per_second() {
     let mut table = table();
@@ -304,7 +304,7 @@ fn without_new_versions_a_stream_asks_the_store_once_per_second() {
     assert_eq!(ids(&stream, Some(&end), &next).unwrap(), [2]);
 }
 
-/// Returns an environment whose clock advances only when the stream sleeps, and the clock.
+/// Returns an environment and its clock, which advances only when the stream sleeps.
 fn pausing() -> (Environment, Arc<AtomicI64>) {
     let now = Arc::new(AtomicI64::new(EPOCH));
     let (clock, sleeper) = (Arc::clone(&now), Arc::clone(&now));
@@ -329,7 +329,7 @@ fn a_waiting_stream_looks_for_commits_once_per_second() {
     assert_eq!(now.load(Ordering::Relaxed), EPOCH + 1_000);
     assert_eq!(stream.wait(Some(&end), forever, Some(Duration::ZERO)).unwrap(), None);
     append(&mut table, &[2]);
-    // The stream has just looked at the store, so it sees the commit only a second later.
+    // The stream has just asked the store, so it sees the new commit only a second later.
     let next = stream.wait(Some(&end), forever, None).unwrap().unwrap();
     assert_eq!(ids(&stream, Some(&end), &next).unwrap(), [2]);
     assert_eq!(now.load(Ordering::Relaxed), EPOCH + 2_000);
@@ -500,7 +500,7 @@ impl History {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// For any limits, and wherever the reader resumes, each row is read exactly once.
+    /// Each row is read exactly once, regardless of the limits and of where the reader resumes.
     #[test]
     fn every_row_is_read_once(
         before in prop::collection::vec(step(), 0..5),
@@ -521,7 +521,7 @@ proptest! {
                     break;
                 }
                 found.extend(ids(&reader, done.as_ref(), &next).unwrap());
-                // Another process finds the same batch.
+                // Another process reads the same batch.
                 if *begins_again {
                     let other = stream(&history.table, StreamOptions::new());
                     let parts = |stream: &TableStream| stream.batch(done.as_ref(), &next).unwrap().parts().unwrap();

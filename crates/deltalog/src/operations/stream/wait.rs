@@ -1,4 +1,4 @@
-//! Lets a reader wait for new rows.
+//! Waits for new rows of a stream.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,15 +9,15 @@ use super::table_stream::TableStream;
 use crate::error::Result;
 use crate::runtime::interrupt;
 
-/// The maximum time that a waiting stream sleeps before it checks whether it was closed.
+/// The maximum time that a waiting stream sleeps before it checks again whether it was closed.
 const SLICE: Duration = Duration::from_millis(100);
 
 impl TableStream {
-    /// Waits for rows after `start`, and returns the offset of the next batch as [`TableStream::latest`] does. Returns
-    /// `None` if there is nothing new within `patience`, or if the stream has ended: see
+    /// Waits for rows after `start`, and returns the offset of the next batch as [`TableStream::latest`] does.
+    /// Returns `None` if nothing new comes within `patience`, or if the stream has ended: see
     /// [`TableStream::end_at_newest`] and [`TableStream::close`].
     ///
-    /// Without `patience` it waits without a limit.
+    /// If `patience` is `None`, there is no time limit.
     ///
     /// # Errors
     /// Returns the same errors as [`TableStream::latest`].
@@ -39,7 +39,7 @@ impl TableStream {
             }
             let waited = Duration::from_millis(environment.ms_since(began_ms));
             let left = patience.map_or(SLICE, |patience| patience.saturating_sub(waited));
-            // If there is nothing new and the stream is bounded, its end has been reached.
+            // The stream has an end, and there is nothing new, so its end has been reached.
             if left.is_zero() || self.is_bounded() {
                 return Ok(None);
             }
@@ -48,7 +48,7 @@ impl TableStream {
         }
     }
 
-    /// Closes the stream. Calls of [`TableStream::wait`] return, in all threads, and later calls return immediately.
+    /// Closes the stream. Calls of [`TableStream::wait`] in all threads return, and later calls return at once.
     pub fn close(&self) {
         self.is_closed().store(true, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Goes through the files of a stream in order: first through the snapshot, and then through each commit.
+//! Walks through the files of a stream in order: first through the snapshot, and then through each commit.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) struct Position {
     pub(super) is_initial: bool,
 }
 
-/// A range of the files of a version.
+/// A range of the files in one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) version: u64,
@@ -37,9 +37,9 @@ impl TableStream {
         Ok(&mut state.initial.insert((version, found)).1)
     }
 
-    /// Goes from the position `from` through the files, and calls `found` for each version that has any. Stops at the
-    /// position `until`, when a limit of the batch is reached, or after the newest version. Returns the position where
-    /// it stopped, or `None` if that is still `from`.
+    /// Walks from the position `from` through the files, and calls `found` for each version that has files. Stops at
+    /// the position `until`, when a limit of the batch is reached, or after the newest version. Returns the position
+    /// at which it stopped, or `None` if that is still `from`.
     pub(super) fn walk(
         &self,
         state: &mut State,
@@ -54,11 +54,11 @@ impl TableStream {
         let mut after = from.index;
         let mut reached = None;
         loop {
-            // No file comes before these positions, so the commit need not be read.
+            // No files come before these positions, so the commit does not have to be read.
             if until.is_some_and(|until| (version, Index::AfterSchemaChange) >= until) {
                 return Ok(reached);
             }
-            // Like the JVM connector, a change feed reads no further commit once a limit is reached.
+            // Like the JVM connector, a change feed does not read the next commit once a limit is reached.
             if self.options().is_change_feed && !admission.has_room() {
                 return Ok(reached);
             }
@@ -75,7 +75,7 @@ impl TableStream {
                 }
                 match state.commits.commit(version, self.options()) {
                     Ok(commit) => Sequence::of(commit.as_ref()),
-                    // The batch ends before this commit. The next batch begins with it and fails.
+                    // The batch ends before this commit. The next batch will begin with it, and fail.
                     Err(error) if way == Way::Ahead && reached.is_some() && is_refusal(&error) => {
                         return Ok(reached);
                     }
@@ -99,7 +99,7 @@ impl TableStream {
             }
             let rest = sequence.sizes.get(first..).unwrap_or_default();
             if sequence.is_indivisible {
-                // The JVM connector also counts the positions before and after the files of a commit.
+                // The JVM connector also counts the positions directly before and after the files of a commit.
                 let places = match sequence.has_end {
                     true => 1 + u64::from(after.is_none() && version > from.version),
                     false => 0,
@@ -138,7 +138,7 @@ impl TableStream {
     }
 }
 
-/// Returns whether a commit was refused because of its content, rather than because it could not be read.
+/// Returns whether a commit was refused because of its contents, and not because it could not be read.
 fn is_refusal(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::SchemaMismatch)
 }
@@ -148,19 +148,19 @@ fn is_refusal(error: &Error) -> bool {
 pub(super) enum Way {
     /// To find the end of the next batch.
     Ahead,
-    /// To find the files of a batch whose end is known.
+    /// To find the files of a batch whose end is already known.
     Again,
 }
 
-/// The files of a version in the order in which a stream reads them.
+/// The files of a version, in the order in which a stream reads them.
 struct Sequence {
     sizes: Arc<[u64]>,
     /// Whether all files must be in the same batch.
     is_indivisible: bool,
-    /// Whether a version has a position after its last file. Versions of change data files do not, as in the JVM
-    /// connector.
+    /// Whether the version has a position after its last file. Versions with change data files do not have one, as in
+    /// the JVM connector.
     has_end: bool,
-    /// Whether the stream stops before the files, because their schema differs.
+    /// Whether the stream stops before the files, because their schema differs from its own.
     is_barrier: bool,
 }
 

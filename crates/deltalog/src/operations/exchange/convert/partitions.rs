@@ -1,10 +1,11 @@
-//! Finds the partition columns of the files and their values. Protocol: "Partition Value Serialization".
+//! Finds the partition columns of the files to convert, and their values. (Protocol: "Partition Value
+//! Serialization".)
 //!
 //! - Every file has a value, or NULL, for each partition column, and for no other column. Directories without `=` in
 //!   their name are ignored.
 //! - Names of directories are decoded: `%XX` are bytes of UTF-8, and `__HIVE_DEFAULT_PARTITION__` is NULL.
-//! - Values are parsed with the column's type and written as text in the form of the log. A text that is not a valid
-//!   value is refused.
+//! - Values are parsed with the column's type, and written as the log spells them. A string that is not a valid value
+//!   is refused.
 
 use arrow::array::{ArrayRef, TimestampMicrosecondArray};
 use std::sync::Arc;
@@ -20,18 +21,18 @@ use crate::write::partition_of_directory;
 /// The partition values that several files share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Partition {
-    /// The path of the directory, or of one of its files, for messages.
+    /// The path of the directory, or of one of its files, for error messages.
     pub(super) directory: String,
-    /// The columns with their values, in the order of the directories.
+    /// The partition columns and their values, in the order of the directories.
     pub(super) values: Vec<(String, Option<String>)>,
 }
 
 impl Partition {
-    /// Reads the partition values from the name of a directory and the names of its parents.
+    /// Parses the partition values in the path of a directory.
     ///
     /// # Errors
-    /// `InvalidArgument` for a name like `=1` or `a=`, for bytes that are not UTF-8, and for a column that occurs
-    /// twice.
+    /// Returns `InvalidArgument` for a name like `=1` or `a=`, for bytes that are not UTF-8, and for a column that
+    /// occurs twice.
     pub(super) fn of_directory(directory: &str) -> Result<Self> {
         let mut values: Vec<(String, Option<String>)> = Vec::new();
         let refused = |what: &str| Error::invalid_argument(what).at_path(directory);
@@ -51,23 +52,23 @@ impl Partition {
     }
 }
 
-/// The partition columns of files.
+/// The partition columns of all files to convert.
 #[derive(Debug)]
 pub(super) struct Partitions {
     all: Vec<Partition>,
-    /// The columns of the first file.
+    /// The partition columns of the first file.
     columns: Vec<String>,
 }
 
-/// The values of the partition columns in the form of the log, in the order of the columns.
+/// The values of the partition columns as the log spells them, in the order of the columns.
 pub(super) type LogValues = Vec<Vec<Option<String>>>;
 
 impl Partitions {
-    /// Collects the partitions `all` of the `files`, and checks that all have the same columns. The first file decides
-    /// the order of the columns.
+    /// Collects the partitions `all` of the `files`, and checks that they all have the same columns. The first file
+    /// determines the order of the columns.
     ///
     /// # Errors
-    /// `InvalidArgument` if two files have different partition columns, or spell the same ones differently.
+    /// Returns `InvalidArgument` if two files have different partition columns, or spell the same column differently.
     pub(super) fn new(all: Vec<Partition>, files: &[FoundFile]) -> Result<Self> {
         let names = |partition: &Partition| -> Vec<String> {
             partition.values.iter().map(|(column, _)| column.clone()).collect()
@@ -81,7 +82,7 @@ impl Partitions {
             others.sort_unstable();
             others != sorted
         };
-        // A walk finds files in any order, but the error should always be the same.
+        // Files are found in no particular order, but the error should always name the same file.
         let differs = all.iter().filter(other_columns).min_by_key(|partition| &partition.directory);
         if let (Some(first), Some(other)) = (first, differs) {
             return Err(Error::invalid_argument(format!(
@@ -96,11 +97,12 @@ impl Partitions {
         Ok(Self { all, columns })
     }
 
-    /// Returns the columns, and the values of each partition. If no columns are `given`, their types are inferred.
+    /// Returns the partition columns with their types, and the values of each partition. If no columns are `given`,
+    /// the types are inferred.
     ///
     /// # Errors
-    /// `InvalidArgument` if the given columns differ from the columns of the files, and for values that do not have
-    /// their type.
+    /// Returns `InvalidArgument` if the given columns differ from the columns of the files, and for values that do
+    /// not have the type of their column.
     pub(super) fn typed(
         self,
         given: Option<&StructType>,
@@ -147,7 +149,7 @@ impl Partitions {
         Ok((columns, all))
     }
 
-    /// Returns the given columns, if they match the columns of the files.
+    /// Returns the given columns if they match the columns of the files.
     fn given(&self, given: &StructType) -> Result<StructType> {
         let is_missing =
             |field: &&StructField| !self.columns.iter().any(|column| is_same(column, &field.name));
@@ -196,7 +198,7 @@ impl Partitions {
     }
 }
 
-/// Returns a value as text in the form of the log.
+/// Parses a value, and returns it as the log spells it.
 fn in_log(
     column: &str,
     text: &str,
@@ -215,7 +217,7 @@ fn in_log(
     to_log_string(&builder.finish(), 0)
 }
 
-/// Compares names ignoring case, as Spark resolves them.
+/// Compares names ignoring case, as Spark does.
 fn is_same(a: &str, b: &str) -> bool {
     a == b || a.to_lowercase() == b.to_lowercase()
 }

@@ -1,4 +1,4 @@
-//! A request for a conversion.
+//! The request of a conversion.
 
 use arrow::array::RecordBatchReader;
 
@@ -7,15 +7,15 @@ use crate::error::{Error, Result};
 use crate::operations::define::{CreationMode, TableDefinition};
 use crate::protocol::{DataType, IcebergCompat, StructType};
 
-/// Where a conversion gets its list of files from.
+/// The source of the files to convert.
 #[non_exhaustive]
 pub enum ConvertSource {
-    /// In a listing of the directory. The names of nested directories, `column=value`, are the partition values.
+    /// All files in the directory. The names of nested directories, `column=value`, contain the partition values.
     Directory,
-    /// In a list, such as a manifest, with the columns `path`, relative to the directory or as a full path below it,
-    /// not encoded, `size` in bytes, and `modification_time`, in milliseconds since the epoch or as a timestamp. With
-    /// partition columns it has the column `partition_values` as well: a map of texts in the form of the log, or a
-    /// struct with a typed field for each column.
+    /// The files in a list, such as a manifest. The list has these columns: `path`, relative to the directory or a
+    /// full path, not encoded; `size` in bytes; and `modification_time`, in milliseconds since the epoch or as a
+    /// timestamp. If there are partition columns, it also has the column `partition_values`, which is a map of
+    /// strings as the log spells them, or a struct with a typed field for each column.
     Files(Box<dyn RecordBatchReader + Send>),
 }
 
@@ -32,25 +32,25 @@ impl std::fmt::Debug for ConvertSource {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ConvertRequest {
-    /// Where the files are found.
+    /// The source of the files.
     pub source: ConvertSource,
-    /// The partition columns with their types. If `None`, the names of directories determine the columns. The types
-    /// come from the struct in the list of files, or are inferred from the values as Spark does: integer, long, decimal
-    /// without fraction, double, timestamp, date, else string.
+    /// The partition columns and their types. If `None`, the columns are taken from directory names. Their types are
+    /// taken from the struct in the list of files, or inferred from the values as Spark does: integer, long, decimal
+    /// without fraction, double, timestamp, date, or otherwise string.
     pub partition_by: Option<StructType>,
-    /// The columns of the table other than the partition columns, if they are known, for example from a catalog. Files
-    /// may lack some of them, which are then NULL, but must not have others. If `None`, the columns are taken from the
+    /// The other columns of the table, if they are known, for example from a catalog. Files may lack some of these
+    /// columns, which are then NULL, but must not have additional columns. If `None`, the columns are taken from the
     /// files. A column whose default value applies to old rows (Spark's `EXISTS_DEFAULT`) must be in all files.
     pub columns: Option<StructType>,
-    /// The time zone of timestamps in the names of directories, where the name has none.
+    /// The time zone for timestamps in directory names that do not contain a time zone.
     pub time_zone: String,
-    /// Whether to keep the bounds and numbers of NULLs from the footers. The numbers of rows are always kept.
+    /// Whether to keep the bounds and NULL counts in the footers. The numbers of rows are always kept.
     pub statistics: bool,
-    /// What to do if a table exists.
+    /// What to do if the directory is already a table.
     pub mode: CreationMode,
-    /// More fields of the commit, such as user metadata.
+    /// Additional fields of the commit, such as user metadata.
     pub operation: Operation,
-    /// The name, description and properties of the table. The columns of this definition are not used.
+    /// The name, description and properties of the table. The columns in this definition are ignored.
     pub(super) definition: TableDefinition,
 }
 
@@ -61,7 +61,7 @@ impl Default for ConvertRequest {
 }
 
 impl ConvertRequest {
-    /// Requests a table from the files of `source`.
+    /// Requests a table that consists of the files of `source`.
     pub fn new(source: ConvertSource) -> Self {
         Self {
             source,
@@ -75,14 +75,15 @@ impl ConvertRequest {
         }
     }
 
-    /// Sets the name, description and properties of the table from `definition`. The columns still come from the files.
+    /// Takes the name, description and properties of the table from `definition`. The columns still come from the
+    /// files.
     #[must_use]
     pub fn defined_as(mut self, definition: TableDefinition) -> Self {
         self.definition = definition;
         self
     }
 
-    /// Refuses requests that are invalid whatever the files are.
+    /// Refuses requests that are invalid regardless of the files.
     pub(super) fn check(&self) -> Result<()> {
         if self.mode == CreationMode::CreateOrReplace {
             return Err(Error::invalid_argument("a conversion does not replace a table")

@@ -1,10 +1,10 @@
-//! Checks the fragments of a write before the commit.
+//! Checks the fragments that the workers of a write return, before the commit.
 //!
-//! - A fragment is compared with the write, with the table's partition columns, and with one listing of the write's
+//! - A fragment is compared with the write, with the table's partition columns, and with a listing of the write's
 //!   directory. The partition values of a file must match the name of its directory.
-//! - The files are not opened. Therefore the numbers in their statistics, their modification times and the values
-//!   counted for identity columns are taken on trust.
-//! - A check changes nothing, so the caller can leave out a bad fragment or have its files written again.
+//! - The files are not opened. The numbers in their statistics, their modification times and the counted values of
+//!   identity columns are therefore trusted.
+//! - A check changes nothing, so the caller can leave out an invalid fragment or have its files written again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,18 +18,17 @@ use crate::storage::Storage;
 use crate::values::stats::num_records;
 use crate::write::{TableWriteSpec, ensure_required};
 
-/// Fragments that have passed the checks, ready to be committed.
+/// Fragments that have passed the checks and can be committed.
 #[derive(Debug, Clone)]
 pub struct CheckedFragments {
     pub(crate) files: Vec<Add>,
-    /// The values that were assigned to identity columns: for each fragment the column, and the first and the last
-    /// value.
+    /// The values that were assigned to identity columns: for each fragment and column, the first and the last value.
     pub(super) counted: Vec<(String, i64, i64)>,
-    /// The decoded paths of files in the write's directory that no fragment lists.
+    /// The decoded paths of files in the write's directory that are not in any fragment.
     pub(crate) unnamed: Vec<String>,
 }
 
-/// Checks the fragments of the write whose files are below `directory`.
+/// Checks the fragments of the write whose files are in `directory`.
 pub(crate) fn check(
     storage: &Storage,
     spec: &TableWriteSpec,
@@ -69,7 +68,7 @@ pub(crate) fn check(
 }
 
 /// Refuses fragments that assign the same values to identity columns. (PROTOCOL, "Identity Columns".) Returns the
-/// values.
+/// assigned values.
 fn check_counted(fragments: &[Fragment], spec: &TableWriteSpec) -> Result<Vec<(String, i64, i64)>> {
     let identities = &spec.rules().identities;
     let mut lanes: BTreeSet<Lane> = BTreeSet::new();
@@ -101,7 +100,8 @@ fn check_counted(fragments: &[Fragment], spec: &TableWriteSpec) -> Result<Vec<(S
     Ok(values)
 }
 
-/// Returns the decoded path of a file, which must be below the write's directory and spelled as writers spell it.
+/// Returns the decoded path of a file. The path must be in the write's directory, and spelled as this crate's writers
+/// spell it.
 fn located_below(resolver: &PathResolver, directory: &str, file: &FragmentFile) -> Result<String> {
     let outside = || {
         Error::invalid_argument(format!("a file of a fragment is not in the write's directory {directory}"))
@@ -118,7 +118,7 @@ fn located_below(resolver: &PathResolver, directory: &str, file: &FragmentFile) 
     }
 }
 
-/// Refuses statistics that are not a JSON object, or whose number of rows differs from the fragment's.
+/// Refuses statistics that are not a JSON object, or whose number of rows differs from the number in the fragment.
 fn check_statistics(file: &FragmentFile) -> Result<()> {
     serde_json::from_str::<Map<String, Value>>(&file.stats).map_err(|error| {
         Error::invalid_argument("the statistics in a fragment are not a JSON object").with_source(error)
@@ -149,7 +149,7 @@ fn added(file: &FragmentFile, spec: &TableWriteSpec) -> Result<Add> {
     })
 }
 
-/// Refuses partition values that do not belong to exactly the table's partition columns.
+/// Refuses partition values unless they are exactly for the table's partition columns.
 fn check_partition_values(add: &Add, spec: &TableWriteSpec) -> Result<()> {
     let columns = spec.physical_partition_columns();
     if !add.partition_values.keys().all(|name| columns.contains(name))
@@ -176,7 +176,7 @@ fn check_partition_values(add: &Add, spec: &TableWriteSpec) -> Result<()> {
     ensure_required(add, spec)
 }
 
-/// Refuses a file in a directory that does not match its partition values.
+/// Refuses a file whose directory does not match its partition values.
 fn check_place(decoded: &str, directory: &str, add: &Add, spec: &TableWriteSpec) -> Result<()> {
     let (place, _) = decoded.rsplit_once('/').unwrap_or_default();
     let expected = format!("{directory}/{}", spec.directory_of(&add.partition_values));
@@ -186,8 +186,7 @@ fn check_place(decoded: &str, directory: &str, add: &Add, spec: &TableWriteSpec)
     Err(Error::invalid_argument("a fragment has other partition values than the directory of its file"))
 }
 
-/// Compares the files with those in the store. Returns the paths of all other files that the store has in the write's
-/// directory.
+/// Compares the files with the files in the store. Returns the paths of all other files in the write's directory.
 fn compare_with_store(
     storage: &Storage,
     directory: &str,

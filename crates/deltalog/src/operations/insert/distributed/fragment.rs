@@ -1,4 +1,4 @@
-//! The files that one worker has written, as plain data.
+//! A list of the files that one worker has written, as plain data.
 //!
 //! ```text
 //! {"format": 2, "write": "6f1c…", "files": [
@@ -16,17 +16,17 @@ use crate::protocol::Add;
 use crate::runtime::passed_text::check_format;
 use crate::values::stats::num_records;
 
-/// The files that one worker has written for a write.
+/// The files that one worker has written as part of a write.
 ///
-/// - Paths are relative to the table's root, and spelled as in the log.
-/// - There are no credentials and no open files in it, so it may be stored, or sent as text.
+/// - Paths are relative to the table's root, and spelled as the log spells them.
+/// - A fragment contains no credentials and no open files, so it may be stored, or sent as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Fragment {
     format: u32,
     write: String,
     files: Vec<FragmentFile>,
-    /// The values that the worker has assigned to identity columns.
+    /// The values that the worker has assigned to identity columns, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     counted: Option<Counted>,
 }
@@ -36,34 +36,35 @@ pub struct Fragment {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FragmentFile {
-    /// The path relative to the table's root, percent-encoded as in the log.
+    /// The path of the file, relative to the table's root and percent-encoded as in the log.
     pub path: String,
     /// The size in bytes.
     pub size: u64,
-    /// When the file was written, in milliseconds since the epoch.
+    /// The time at which the file was written, in milliseconds since the epoch.
     pub modification_time: i64,
     /// The number of rows.
     pub rows: u64,
-    /// The value of each partition column, by the column's physical name and as text in the log's form.
+    /// The value of each partition column, as the log spells it. The keys are the physical names of the columns.
     pub partition_values: BTreeMap<String, Option<String>>,
-    /// Statistics as JSON text. (PROTOCOL, "Per-file Statistics".)
+    /// The statistics as JSON text. (PROTOCOL, "Per-file Statistics".)
     pub stats: String,
 }
 
 impl Fragment {
-    /// The version of the format of tasks and fragments. All processes of a write must use the same one.
+    /// The version of the serialized format of tasks and fragments. All processes of a write must use the same
+    /// version.
     pub(super) const FORMAT: u32 = 2;
 
-    /// Returns the fragment of `files`, which belong to the write with the id `write`.
+    /// Creates the fragment of `files`, which belong to the write with the id `write`.
     pub(crate) fn new(write: &str, files: Vec<Add>, counted: Option<Counted>) -> Result<Self> {
         let files = files.into_iter().map(FragmentFile::of).collect::<Result<_>>()?;
         Ok(Self { format: Self::FORMAT, write: write.to_owned(), files, counted })
     }
 
-    /// Parses the text that [`Fragment::to_json`] has returned.
+    /// Parses a string that [`Fragment::to_json`] has returned.
     ///
     /// # Errors
-    /// `InvalidArgument` for any other text, also for a text of another version of this crate.
+    /// Returns `InvalidArgument` for any other string, including one from another version of this crate.
     pub fn from_json(json: &str) -> Result<Self> {
         check_format(json, "a fragment of a write", Self::FORMAT)?;
         serde_json::from_str(json).map_err(|error| {
@@ -73,17 +74,17 @@ impl Fragment {
         })
     }
 
-    /// Returns the fragment as text, for other processes.
+    /// Serializes the fragment for other processes.
     ///
     /// # Errors
-    /// `InvalidArgument` if it has no JSON form.
+    /// Returns `InvalidArgument` if the fragment cannot be represented in JSON.
     pub fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| {
             Error::invalid_argument("the fragment of the write cannot be serialized").with_source(error)
         })
     }
 
-    /// Returns the id of the write that the files belong to.
+    /// Returns the id of the write to which the files belong.
     pub fn write_id(&self) -> &str {
         &self.write
     }
@@ -93,17 +94,17 @@ impl Fragment {
         &self.files
     }
 
-    /// Returns the values that the worker has assigned to identity columns.
+    /// Returns the values that the worker has assigned to identity columns, if any.
     pub(super) fn counted(&self) -> Option<&Counted> {
         self.counted.as_ref()
     }
 
-    /// Returns the number of rows of all files.
+    /// Returns the total number of rows in the files.
     pub fn num_rows(&self) -> u64 {
         self.files.iter().map(|file| file.rows).fold(0, u64::saturating_add)
     }
 
-    /// Returns the size of all files in bytes.
+    /// Returns the total size of the files in bytes.
     pub fn size_in_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.size).fold(0, u64::saturating_add)
     }

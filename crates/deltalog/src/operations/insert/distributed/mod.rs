@@ -1,4 +1,5 @@
-//! Writes whose files come from several processes: a coordinator begins and commits, workers write files.
+//! Writes whose files are written by several processes: a coordinator begins and commits the write, and workers write
+//! files.
 //!
 //! ```text
 //!   coordinator                              workers (any process or machine that reaches the table)
@@ -10,17 +11,17 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `task` | what a worker must know; a worker does not read the log |
-//! | `fragment` | the files that a worker has written, as plain data |
+//! | `task` | the information that a worker needs, because it does not read the log |
+//! | `fragment` | the list of files that a worker has written, as plain data |
 //! | `check` | compares fragments with the write and with the store |
 //!
-//! - Task and fragments hold no credentials. Each process opens the store with its own.
-//! - All files of a write are below one directory, whose name is the write's id. The write can therefore find its files
-//!   without the workers: `abort` also deletes the files of workers that died, and a commit deletes files that no
-//!   fragment lists, such as the files of a worker that ran twice.
-//! - The values of identity columns are counted in lanes: each task has a number and assigns only values that belong to
-//!   this number. The check fails unless the base of the commit has the high water mark at which the tasks began. A
-//!   concurrent commit that moved the mark is a conflict.
+//! - Tasks and fragments contain no credentials. Each process opens the store with its own.
+//! - All files of a write are in one directory, whose name is the write's id. The write can therefore find its files
+//!   without the workers: `abort` also deletes the files of workers that died, and a commit deletes files that are in
+//!   no fragment, such as the files of a worker that ran twice.
+//! - The values of identity columns are divided into lanes: each task has a number, and only assigns values that
+//!   belong to this number. The base of the commit must still have the high water mark with which the tasks began;
+//!   otherwise the check fails. A concurrent commit that moves the mark is a conflict.
 //! - Files are deleted only if it is certain whether the commit has succeeded.
 
 mod check;
@@ -39,7 +40,7 @@ use crate::operations::insert::{PendingWrite, WriteOutcome};
 use crate::protocol::path;
 use crate::storage::Storage;
 
-/// A write whose files come from several processes.
+/// A write whose files are written by several processes.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -84,7 +85,7 @@ pub struct DistributedWrite {
 }
 
 impl DistributedWrite {
-    /// Begins the distributed form of a write.
+    /// Begins a write that several processes will carry out.
     ///
     /// # Errors
     /// `Unsupported` for a table with an expression that this crate cannot evaluate.
@@ -95,23 +96,24 @@ impl DistributedWrite {
         Ok(Self { pending, task })
     }
 
-    /// Continues a write that was begun before, perhaps by another process, with the directory of its files.
+    /// Continues a write that was begun earlier, possibly by another process. `directory` is the directory of its
+    /// files.
     #[doc(hidden)]
     pub fn resume(pending: PendingWrite, directory: String) -> Self {
         let task = WriteTask::of(&pending, directory);
         Self { pending, task }
     }
 
-    /// Returns the data that workers need.
+    /// Returns the task, which contains everything that a worker needs.
     pub fn task(&self) -> &WriteTask {
         &self.task
     }
 
-    /// Returns `count` tasks, for workers that write rows without the identity columns of the table: each task assigns
-    /// values that no other task assigns. At most one fragment of each task can be committed.
+    /// Returns `count` tasks for workers whose rows lack the identity columns of the table. Each task assigns values
+    /// that no other task assigns. At most one fragment of each task can be committed.
     ///
     /// # Errors
-    /// `InvalidArgument` if the number of tasks is 0.
+    /// Returns `InvalidArgument` if `count` is 0.
     pub fn tasks(&self, count: u32) -> Result<Vec<WriteTask>> {
         if count == 0 {
             return Err(Error::invalid_argument("a write needs at least one task"));
@@ -119,20 +121,22 @@ impl DistributedWrite {
         (0..count).map(|number| self.task.numbered(number, count)).collect()
     }
 
-    /// Checks fragments without changing anything: each must come from a worker of this write, have paths, partition
-    /// values and statistics that are valid for the table, and list files that exist with the stated sizes. No file may
-    /// be listed twice, and no two fragments may have assigned the same values of identity columns.
+    /// Checks fragments without changing anything. Each must come from a worker of this write, have paths, partition
+    /// values and statistics that are valid for the table, and list files that exist with the stated sizes. No file
+    /// may be listed twice, and no two fragments may have assigned the same values of identity columns.
     ///
     /// # Errors
-    /// `InvalidArgument` for a fragment of another write, and for one that was changed after the worker made it;
-    /// `FileNotFound` for a file that does not exist, `CorruptData` for a file of another size; errors of the store.
+    /// Returns `InvalidArgument` for a fragment of another write, and for one that was changed after the worker made
+    /// it. Returns `FileNotFound` for a file that does not exist, `CorruptData` for a file with a different size, and
+    /// errors of the store.
     pub fn check(&self, fragments: &[Fragment]) -> Result<CheckedFragments> {
         check::check(self.pending.storage(), self.pending.spec(), self.task.directory(), fragments)
             .map_err(|error| error.in_table(self.pending.storage().url()))
     }
 
-    /// Commits fragments as one version, and deletes the files of this write that they do not list. If the commit fails
-    /// or has no effect, all files of the write are deleted; if its outcome is unknown, all are kept.
+    /// Commits fragments as one version, and deletes the files of this write that no fragment lists. If the commit
+    /// fails or has no effect, all files of the write are deleted. If it is unknown whether it succeeded, all files
+    /// are kept.
     ///
     /// # Errors
     /// Returns the same errors as [`PendingWrite::commit`].
@@ -149,17 +153,17 @@ impl DistributedWrite {
         outcome
     }
 
-    /// Deletes all files of this write, also the files of workers that died. End workers that are still writing before;
-    /// files that they write afterwards belong to no version, and VACUUM removes them.
+    /// Deletes all files of this write, including the files of workers that died. Workers that are still writing
+    /// should be stopped first. Files that they write afterwards belong to no version, and VACUUM removes them.
     ///
     /// # Errors
-    /// Errors of the store, after each file was tried. The call may be repeated then.
+    /// Returns errors of the store, but only after trying to delete every file. The call can then be repeated.
     pub fn abort(&self) -> Result<()> {
         delete_files(self.pending.storage(), self.task.directory())
     }
 }
 
-/// Deletes the files in the directory of a write that no fragment lists, given by their decoded paths.
+/// Deletes the files in the directory of a write that are in no fragment, given by their decoded paths.
 pub(crate) fn delete_unnamed(storage: &Storage, directory: &str, unnamed: &[String]) {
     let mut files = OwnFiles::new(storage, None);
     files.add(unnamed.iter().map(|path| path::encode(path)));
@@ -169,10 +173,10 @@ pub(crate) fn delete_unnamed(storage: &Storage, directory: &str, unnamed: &[Stri
     }
 }
 
-/// Deletes the files of a write that was not committed. `directory` is the directory of its files.
+/// Deletes the files of a write that was not committed. `directory` is the directory that contains them.
 ///
 /// # Errors
-/// Errors of the store, after each file was tried.
+/// Returns errors of the store, but only after trying to delete every file.
 #[doc(hidden)]
 pub fn delete_files(storage: &Storage, directory: &str) -> Result<()> {
     let files = storage.list_after(directory, "")?;

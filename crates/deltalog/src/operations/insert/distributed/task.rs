@@ -1,4 +1,4 @@
-//! The data that a worker needs to write files of a write.
+//! The information that a worker needs to write files that are part of a write.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,13 +16,13 @@ use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
 use super::fragment::Fragment;
 
 /// A description of a write for the processes that write its files: schema, partition columns, rules, statistics and
-/// sizes, derived from the protocol and metadata of the table. It holds no credentials.
+/// file sizes, derived from the table's protocol and metadata. It contains no credentials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WriteTask {
     format: u32,
     table: String,
-    /// The id of the write: the directory of its files, relative to the table's root.
+    /// The id of the write, which is also the directory of its files, relative to the table's root.
     write: String,
     protocol: Protocol,
     metadata: Metadata,
@@ -31,12 +31,12 @@ pub struct WriteTask {
     target_file_size: u64,
     #[serde(default)]
     file_format: FileFormat,
-    /// The lane in which the task's writer counts the values of identity columns.
+    /// The lane in which the task's writer counts the values of identity columns; `None` if the task has no number.
     lane: Option<Lane>,
 }
 
 impl WriteTask {
-    /// Describes `pending`, whose files are below `directory`.
+    /// Describes the write `pending`, whose files are in `directory`.
     #[doc(hidden)]
     pub fn of(pending: &PendingWrite, directory: String) -> Self {
         let (protocol, metadata) = pending.table();
@@ -54,23 +54,23 @@ impl WriteTask {
         }
     }
 
-    /// Returns the task with the number `number`, counted from 0, of `of` tasks in all.
+    /// Returns the task with the number `number`, counted from 0, of `of` tasks in total.
     ///
-    /// The number determines which values of identity columns the task assigns, so no two tasks assign the same value.
-    /// All tasks of a write must be numbered with the same `of`, and at most one fragment per number can be committed,
-    /// because a worker that ran twice has assigned the same values twice. Numbers without a task leave gaps in the
-    /// values.
+    /// The number determines which values of identity columns the task assigns, so that no two tasks assign the same
+    /// value. All tasks of a write must be numbered with the same `of`. At most one fragment per number can be
+    /// committed, because a worker that ran twice has assigned the same values twice. Numbers that no task uses leave
+    /// gaps in the values.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is no such number.
+    /// Returns `InvalidArgument` if `number` is not less than `of`.
     pub fn numbered(&self, number: u32, of: u32) -> Result<Self> {
         Ok(Self { lane: Some(Lane::new(number, of)?), ..self.clone() })
     }
 
-    /// Parses the text that [`WriteTask::to_json`] has returned.
+    /// Parses a string that [`WriteTask::to_json`] has returned.
     ///
     /// # Errors
-    /// `InvalidArgument` for any other text, also for a text of another version of this crate.
+    /// Returns `InvalidArgument` for any other string, including one from another version of this crate.
     pub fn from_json(json: &str) -> Result<Self> {
         check_format(json, "a task of a write", Fragment::FORMAT)?;
         serde_json::from_str(json).map_err(|error| {
@@ -80,10 +80,10 @@ impl WriteTask {
         })
     }
 
-    /// Returns the task as text, for other processes.
+    /// Serializes the task for other processes.
     ///
     /// # Errors
-    /// `InvalidArgument` if it has no JSON form.
+    /// Returns `InvalidArgument` if the task cannot be represented in JSON.
     pub fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| {
             Error::invalid_argument("the task of the write cannot be serialized").with_source(error)
@@ -100,13 +100,14 @@ impl WriteTask {
         &self.write
     }
 
-    /// Returns a writer of files at `storage`, the same table with the worker's own credentials. The log is not read.
+    /// Returns a writer of files at `storage`, which is the same table opened with the worker's own credentials. The
+    /// log is not read.
     ///
     /// If the writer fails or is dropped, it deletes its files. Rows that lack an identity column can only be written
     /// with a task that has a number ([`WriteTask::numbered`]).
     ///
     /// # Errors
-    /// `CorruptLog` if the task's metadata is not valid, and the errors of [`DataWriter::new`].
+    /// Returns `CorruptLog` if the task's metadata is invalid, and the errors of [`DataWriter::new`].
     pub fn writer(&self, storage: &Storage, environment: &Environment) -> Result<DataWriter> {
         let located = |error: Error| error.in_table(storage.url());
         let spec = checking(self.spec().map_err(located)?, self.replace_where.as_ref()).in_lane(self.lane);
@@ -116,7 +117,7 @@ impl WriteTask {
     /// Returns the rules that writers of the table's files must follow.
     ///
     /// # Errors
-    /// `CorruptLog` if the task's metadata is not valid.
+    /// Returns `CorruptLog` if the task's metadata is invalid.
     pub(crate) fn spec(&self) -> Result<TableWriteSpec> {
         TableWriteSpec::clustered(&self.protocol, &self.metadata, &self.clustering)
     }
@@ -126,7 +127,7 @@ impl WriteTask {
         (&self.protocol, &self.metadata)
     }
 
-    /// Returns a writer for files of this write that follows the rules of `spec`.
+    /// Returns a writer of files for this write that follows the rules of `spec`.
     ///
     /// # Errors
     /// The errors of [`DataWriter::new`].
@@ -142,10 +143,11 @@ impl WriteTask {
         DataWriter::new(storage.clone(), spec, options)
     }
 
-    /// Completes the files of a writer of this task, and returns the fragment that names them.
+    /// Completes the files of a writer of this task, and returns the fragment that lists them.
     ///
     /// # Errors
-    /// Returns the same errors as [`DataWriter::finish`]. `InvalidArgument` for a writer that no task has made.
+    /// Returns the same errors as [`DataWriter::finish`], and `InvalidArgument` for a writer that no task has
+    /// created.
     pub fn fragment(&self, writer: DataWriter) -> Result<Fragment> {
         let identities = writer.identities().clone();
         Fragment::new(&self.write, writer.finish()?, identities.counted())

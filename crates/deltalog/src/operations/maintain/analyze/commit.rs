@@ -1,13 +1,13 @@
 //! Commits the new statistics of a batch of files, even if other writers commit at the same time.
 //!
-//! | the file, in the newest version | what happens |
+//! | state of the file in the newest version | what happens |
 //! | --- | --- |
-//! | as it was read | it is added again, with the new statistics |
-//! | added again with the same rows, such as with row ids | the newest action, with the new statistics |
-//! | with other deleted rows, of another size, or removed | it is left out |
+//! | unchanged | it is added again, with the new statistics |
+//! | added again with the same rows, for example with row ids | the same, with its newest action |
+//! | other rows are deleted, the size differs, or it was removed | it is left out |
 //!
-//! A transaction conflicts with a commit that removes one of its files, changes the vector of one, or adds one again.
-//! Each attempt is made on a version whose files are known.
+//! A transaction conflicts with a commit that removes one of its files, changes the deletion vector of one, or adds
+//! one again. Each attempt is therefore based on a version whose files have been compared.
 
 use super::compute::Computed;
 use super::{RecomputeMetrics, RecomputeRequest};
@@ -20,22 +20,23 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::upkeep::Lost;
 
-/// How often a commit is tried again on a newer version. An attempt only fails because another writer has changed one
-/// of its files.
+/// The maximum number of attempts on newer versions. An attempt only fails if another writer has changed one of its
+/// files.
 const MOST_ATTEMPTS: u32 = 1_000;
 
-/// The operation that a conflict reports if another writer has added a file of the batch again.
+/// The operation that an error names if another writer has added a file of the batch again.
 const ADDED_AGAIN: &str = "had statistics computed by another writer";
 
-/// Commits the batches.
+/// Commits batches of files with new statistics.
 pub(super) struct Committer<'a> {
-    /// The version whose files were read. Each batch starts from it, so that the first attempt sees all later commits.
+    /// The version whose files were read. Every batch starts from it, so that its first attempt takes all later
+    /// commits into account.
     planned: &'a Snapshot,
     request: &'a RecomputeRequest,
     environment: &'a Environment,
 }
 
-/// A file to be committed, and its action in the version that the next attempt is based on.
+/// A file to commit, and its action in the version on which the next attempt is based.
 struct Pending {
     file: Computed,
     current: Add,
@@ -50,8 +51,8 @@ impl<'a> Committer<'a> {
         Self { planned, request, environment }
     }
 
-    /// Commits the new statistics of `files`, and adds the result to `metrics`. Returns `None` if no file is left to
-    /// commit.
+    /// Commits the new statistics of `files`, and adds the result to `metrics`. Returns `None` if no files are left
+    /// to commit.
     ///
     /// # Errors
     /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store.
@@ -88,7 +89,7 @@ impl<'a> Committer<'a> {
         ))
     }
 
-    /// Tries once to commit on `base`.
+    /// Makes one attempt to commit on `base`.
     fn put(
         &self,
         base: &Snapshot,
@@ -118,7 +119,7 @@ impl<'a> Committer<'a> {
     }
 }
 
-/// Returns the files that are still the same as when they were read, with their actions in `base`.
+/// Returns the files that are still the same as when they were read, with their current actions in `base`.
 fn reconciled(base: &Snapshot, pending: Vec<Pending>) -> Result<Vec<Pending>> {
     let resolver = base.resolver();
     let read: Vec<Add> = pending.iter().map(|pending| pending.file.add.clone()).collect();
@@ -126,7 +127,7 @@ fn reconciled(base: &Snapshot, pending: Vec<Pending>) -> Result<Vec<Pending>> {
     let mut kept = Vec::with_capacity(pending.len());
     for Pending { file, .. } in pending {
         let Some(current) = found.remove(&resolver.parse(&file.add.path)?) else { continue };
-        // Row ids that were assigned in the meantime rely on the number of rows that the action had.
+        // If row ids were assigned since, they rely on the number of rows that the action stated.
         let is_same = current.deletion_vector == file.add.deletion_vector
             && current.size == file.add.size
             && current.base_row_id == file.add.base_row_id;
@@ -137,7 +138,7 @@ fn reconciled(base: &Snapshot, pending: Vec<Pending>) -> Result<Vec<Pending>> {
     Ok(kept)
 }
 
-/// Returns whether the conflict is that another writer has added one of the files again.
+/// Returns whether the reason of the conflict is that another writer has added one of the files again.
 fn is_added_again(conflict: &Conflict) -> bool {
     matches!(&conflict.reason, ConflictReason::ConcurrentAppend { read: WhatWasRead::NoFilesThat(what), .. }
         if what == ADDED_AGAIN)

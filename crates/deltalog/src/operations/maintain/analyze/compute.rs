@@ -1,11 +1,11 @@
 //! Computes the statistics of one file.
 //!
-//! - If no row is deleted, the footer suffices for the columns for which it has all statistics.
-//! - Otherwise the rows of these columns are read. For a file with a deletion vector, all indexed columns are read,
-//!   without the deleted rows; the bounds are then tight.
-//! - The statistics are marked as computed by this crate, unless some come from the footer of an unknown writer or from
-//!   earlier statistics without the mark ([`crate::values::stats::is_own`]).
-//! - `numRecords` is the number of rows of the data file, deleted ones included. (PROTOCOL, "Per-file Statistics".)
+//! - For a file without deleted rows, the footer suffices for all columns whose statistics it contains completely.
+//! - For all other columns, the rows are read. For a file with a deletion vector, all indexed columns are read,
+//!   without the deleted rows, so the bounds are tight.
+//! - The statistics are marked as computed by this crate, unless some come from the footer of an unknown writer, or
+//!   from earlier statistics without the mark ([`crate::values::stats::is_own`]).
+//! - `numRecords` is the number of rows in the data file, including deleted rows. (PROTOCOL, "Per-file Statistics".)
 
 use std::collections::BTreeSet;
 
@@ -24,14 +24,14 @@ use crate::snapshot::Snapshot;
 use crate::values::stats::{ColumnValues, KnownNans, StatsTree, footer_columns};
 use crate::write::read_footer;
 
-/// Computes the statistics of files of a version. Several threads may share it.
+/// Computes the statistics of files of one version. Several threads may use it at the same time.
 pub(super) struct Computer<'a> {
     base: &'a Snapshot,
     scan: RowScan,
     columns: Vec<Column>,
 }
 
-/// An indexed column.
+/// A column that should have statistics.
 struct Column {
     physical: ColumnPath,
     logical: ColumnPath,
@@ -40,14 +40,14 @@ struct Column {
 
 /// A file and its new statistics.
 pub(super) struct Computed {
-    /// The action that was read.
+    /// The action of the file when it was read.
     pub(super) add: Add,
     /// The new statistics.
     pub(super) stats: Option<String>,
     pub(super) source: Source,
 }
 
-/// Where the statistics come from.
+/// How the statistics were computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Footer,
@@ -55,13 +55,13 @@ pub(super) enum Source {
 }
 
 impl Computed {
-    /// Returns whether the rows were read but the action does not have the tag for that yet.
+    /// Returns whether the rows were read, but the file's action does not have the tag yet that records this.
     pub(super) fn is_newly_tagged(&self) -> bool {
         let has_tag = self.add.tags.as_ref().is_some_and(|tags| tags.contains_key(TAG));
         self.source == Source::Rows && !has_tag
     }
 
-    /// Returns `add`, the newest action for the same file, with the new statistics.
+    /// Returns `add`, the newest action of the same file, with the new statistics.
     pub(super) fn updated(&self, add: &Add) -> Add {
         let mut add = add.clone();
         add.data_change = false;
@@ -74,8 +74,8 @@ impl Computed {
     }
 }
 
-/// Returns the columns of a file that have the same ids as the table's columns, also in the structs, arrays and maps
-/// around them. If the table's columns have no ids, the file's must not have any either.
+/// Returns the columns of a file that have the same ids as the table's columns, including the structs, arrays and
+/// maps around them. If a column of the table has no id, neither must the column of the file.
 fn with_ids<'a>(
     columns: &'a [Column],
     file: &'a Type,
@@ -92,7 +92,7 @@ fn with_ids<'a>(
     })
 }
 
-/// Returns whether a column of a file, and its part at the path `rest`, have the same ids as `in_table`.
+/// Returns whether a column of a file, and the part of it at the path `rest`, have the same ids as `in_table`.
 fn has_ids(in_file: &Type, in_table: &Field, rest: &[String]) -> bool {
     let info = in_file.get_basic_info();
     let is_same = match in_table.metadata().get(PARQUET_FIELD_ID_META_KEY) {
@@ -113,10 +113,10 @@ fn has_ids(in_file: &Type, in_table: &Field, rest: &[String]) -> bool {
 }
 
 impl<'a> Computer<'a> {
-    /// Creates a computer for the statistics of `columns`, given by their physical names.
+    /// Creates a computer for the statistics of `columns`, which are given by their physical names.
     ///
     /// # Errors
-    /// `CorruptLog` for an invalid schema.
+    /// Returns `CorruptLog` for an invalid schema.
     pub(super) fn of(base: &'a Snapshot, columns: Vec<(ColumnPath, DataType)>) -> Result<Self> {
         let schema = base.mapped_schema();
         let column = |(physical, data_type): (ColumnPath, DataType)| {
@@ -131,7 +131,7 @@ impl<'a> Computer<'a> {
     /// Computes the statistics of a file.
     ///
     /// # Errors
-    /// `FileNotFound`, `CorruptData` for a file that cannot be read, `Unsupported` for encodings that are not
+    /// Returns `FileNotFound`, `CorruptData` for a file that cannot be read, `Unsupported` for encodings that are not
     /// implemented, and errors of the store.
     pub(super) fn compute(&self, file: &ListedFile) -> Result<Computed> {
         self.try_compute(file).map_err(|error| self.base.located(error.at_path(&file.add.path)))
@@ -151,7 +151,7 @@ impl<'a> Computer<'a> {
             .with_hint("write the rows of the file to a new one"));
         }
         let has_vector = add.deletion_vector.is_some();
-        // Existing statistics of other columns are kept if they are about the same rows.
+        // The existing statistics of other columns are kept if they describe the same rows.
         let mut stats = old.filter(|old| old.is_tight() && recorded == Some(rows)).unwrap_or_default();
         stats.set_rows(rows, (has_vector || stats.says_tight()).then_some(true));
         let all = || self.columns.iter().map(|column| (column.physical.clone(), column.data_type.clone()));
@@ -160,7 +160,7 @@ impl<'a> Computer<'a> {
         }
         let mut is_own = stats.is_own() || stats.has_no_columns();
         if !has_vector {
-            // A scan finds a column by its id if it has one, because another column may have the same name.
+            // If columns have ids, a scan finds them by id, because another column may have the same name.
             let fields = self.base.mapped_schema().physical_arrow().fields();
             let root = footer.file_metadata().schema_descr().root_schema();
             let known = with_ids(&self.columns, root, fields);
@@ -178,7 +178,7 @@ impl<'a> Computer<'a> {
         Ok(Computed { add: add.clone(), stats: Some(stats.text()), source })
     }
 
-    /// Sets the statistics of `columns` from the rows of a file, without deleted rows.
+    /// Computes the statistics of `columns` from the rows of a file, without deleted rows.
     fn read_rows(&self, file: &ListedFile, columns: &[&Column], stats: &mut StatsTree) -> Result<()> {
         let names: BTreeSet<&String> =
             columns.iter().filter_map(|column| column.logical.parts().first()).collect();

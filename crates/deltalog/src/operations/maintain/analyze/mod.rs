@@ -1,5 +1,5 @@
-//! Computes missing or poor statistics of files, and commits them without rewriting the files. Protocol: "Per-file
-//! Statistics", "Add File and Remove File".
+//! Computes missing or incomplete statistics of files, and commits them without rewriting the files. (Protocol:
+//! "Per-file Statistics", "Add File and Remove File".)
 //!
 //! ```text
 //!   files of the base ── poor ──► batches ── compute ──► the footer, and rows where it does not say enough
@@ -9,28 +9,27 @@
 //!        another writer has added a file again, with the same rows ──► its action, with the new statistics
 //! ```
 //!
-//! - A file stays the same file: its path, its deletion vector, tags, row ids and clustering. "When an `add` action is
-//!   encountered for a logical file that is already present in the table, statistics and other information from the
-//!   latest version should replace that from any previous version." `dataChange` is false, so that readers of changes
-//!   see nothing.
-//! - A file that another writer has removed must not come back, nor must an old deletion vector. Therefore a commit
-//!   that removes one of the files is a conflict, which trying again does not resolve.
-//! - Concurrent commits that add, delete or move rows do not make the operation fail. Changes of the protocol, of the
-//!   metadata and of the clustering columns do.
+//! - A file keeps its path, deletion vector, tags, row ids and clustering. "When an `add` action is encountered for a
+//!   logical file that is already present in the table, statistics and other information from the latest version
+//!   should replace that from any previous version." `dataChange` is false, so that readers of changes see no change.
+//! - A file that another writer has removed must not return, and neither must an old deletion vector. Therefore a
+//!   commit that removes one of the files is a conflict, and trying again does not resolve it.
+//! - The operation does not fail because of concurrent commits that add, delete or move rows. It fails if the
+//!   protocol, the metadata or the clustering columns change.
 //! - Statistics cover all indexed columns (`delta.dataSkippingStatsColumns`, `delta.dataSkippingNumIndexedCols`, and
-//!   the columns of a clustered table). Statistics of other columns are kept if they can still be true.
-//! - Statistics that a file cannot have, such as the maximum of a column with NaN, are not computed again and again: a
-//!   tag records that the rows of the file were read. A second run therefore has nothing to do.
-//! - The size of each commit is bounded. If something fails later, earlier commits remain.
+//!   the clustering columns). Statistics of other columns are kept if they may still be valid.
+//! - Some statistics cannot exist, such as the maximum of a column with NaN. So that they are not computed again and
+//!   again, a tag records that the rows of the file were read. A second run therefore has nothing to do.
+//! - The size of each commit is limited. If the operation fails later, earlier commits remain.
 //!
-//! | file | what |
+//! | file | what it does |
 //! | --- | --- |
-//! | `poor` | which files have poor statistics |
-//! | `compute` | the statistics of one file |
-//! | `commit` | a batch of files, on top of concurrent commits |
+//! | `poor` | finds the files whose statistics are incomplete |
+//! | `compute` | computes the statistics of one file |
+//! | `commit` | commits a batch of files, in spite of concurrent commits |
 //!
-//! The JVM implementation does the same with `StatisticsCollection.recompute`, but for all files in one commit. The
-//! name of the operation in the log is specific to this crate.
+//! The JVM implementation has a similar operation, `StatisticsCollection.recompute`, which changes all files in one
+//! commit. The name of this operation in the log is specific to this crate.
 
 mod commit;
 mod compute;
@@ -52,21 +51,21 @@ use self::poor::Expected;
 /// The maximum number of files in one commit.
 const FILES_OF_A_COMMIT: usize = 10_000;
 
-/// The request to compute statistics.
+/// A request to compute statistics.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecomputeRequest {
-    /// A predicate on partition columns, in SQL, that chooses the partitions; all of them if `None`. Times without a
-    /// zone are in UTC.
+    /// A SQL predicate on partition columns that selects partitions; `None` for all partitions. Times without a zone
+    /// are in UTC.
     pub predicate: Option<String>,
-    /// Whether to compute the statistics of all files, not only of files with missing or poor ones. This includes files
-    /// with deletion vectors, whose bounds then become tight.
+    /// Whether to compute the statistics of all files, and not only of files whose statistics are missing or
+    /// incomplete. This includes files with deletion vectors, whose bounds then become tight.
     pub all_files: bool,
     /// The maximum number of files per commit.
     pub files_of_a_commit: usize,
-    /// Whether to only return the metrics of what would be done, without reading or writing anything.
+    /// Whether to only return the metrics, without reading or writing data.
     pub dry_run: bool,
-    /// More fields of the commits, such as user metadata.
+    /// Additional fields of the commits, such as user metadata.
     pub operation: Operation,
 }
 
@@ -82,23 +81,24 @@ impl Default for RecomputeRequest {
     }
 }
 
-/// The recomputed statistics.
+/// The result of recomputing statistics.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Recomputed {
-    /// The commits, in order; none if there was nothing to do.
+    /// The commits, in order; empty if there was nothing to do.
     pub commits: Vec<Committed>,
-    /// The metrics.
+    /// The metrics of the operation.
     pub metrics: RecomputeMetrics,
 }
 
-/// The number of affected files.
+/// The numbers of files in a computation of statistics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecomputeMetrics {
-    /// The number of files in the chosen partitions.
+    /// The number of files in the selected partitions.
     pub considered_files: u64,
-    /// The number of files without statistics or with poor ones; the number of all files if all were requested.
+    /// The number of files whose statistics are missing or incomplete, or the number of all files if all were
+    /// requested.
     pub chosen_files: u64,
     /// The number of files with new statistics.
     pub updated_files: u64,
@@ -106,19 +106,20 @@ pub struct RecomputeMetrics {
     pub files_by_footer: u64,
     /// The number of chosen files whose rows were read.
     pub files_by_rows: u64,
-    /// The number of chosen files that were left out because other writers have removed or changed them, or deleted
-    /// rows in them.
+    /// The number of chosen files that were left out, because other writers removed or changed them, or deleted rows
+    /// in them.
     pub given_up_files: u64,
 }
 
-/// Computes statistics for the files of `base` that have no statistics or poor ones.
+/// Computes the statistics of the files in `base` whose statistics are missing or incomplete.
 ///
 /// # Errors
-/// `InvalidArgument` for a predicate that reads columns other than partition columns, and if a commit may have no
-/// files. `Unsupported` for a table that cannot be written, or for files with encodings that are not implemented.
-/// `FileNotFound`, `CorruptData` for a file that cannot be read, or whose number of rows differs from the one that row
-/// tracking relies on. `CommitConflict` if another writer has changed the protocol or the metadata;
-/// `CommitStateUnknown`, `CorruptLog`, and errors of the store. Earlier commits are kept.
+/// Returns `InvalidArgument` for a predicate that reads other columns than partition columns, and if the number of
+/// files per commit is 0. Returns `Unsupported` for a table that cannot be written, and for files with encodings that
+/// are not implemented. Returns `FileNotFound`, and `CorruptData` for a file that cannot be read, or whose number of
+/// rows differs from the number on which row tracking relies. Returns `CommitConflict` if another writer has changed
+/// the protocol or the metadata. Also returns `CommitStateUnknown`, `CorruptLog`, and errors of the store. Earlier
+/// commits remain.
 pub fn recompute_statistics(
     base: &Snapshot,
     request: RecomputeRequest,
@@ -162,7 +163,7 @@ pub fn recompute_statistics(
     Ok(Recomputed { commits, metrics })
 }
 
-/// Returns the files whose statistics are to be computed.
+/// Returns the files whose statistics will be computed.
 fn choose(
     base: &Snapshot,
     request: &RecomputeRequest,

@@ -1,8 +1,8 @@
-//! Decides whether the statistics of a file are poor.
+//! Decides whether the statistics of a file are poor, that is, incomplete or inexact.
 //!
-//! They are poor if they lack the number of rows, the number of NULLs of an indexed column, or a bound of a column that
-//! can have bounds and has a value. They are also poor if their bounds are wide although no row is deleted. Arrays and
-//! maps need no number of NULLs, because footers do not have it.
+//! They are poor if they lack the number of rows, the NULL count of an indexed column, or a bound of a column that
+//! can have bounds and has a value. They are also poor if their bounds are wide although no row is deleted. Arrays
+//! and maps do not need a NULL count, because footers do not contain it.
 
 use arrow::datatypes::DataType;
 
@@ -13,13 +13,13 @@ use crate::snapshot::Snapshot;
 use crate::values::stats::{StatsTree, indexed, is_bounded};
 use crate::write::TableWriteSpec;
 
-/// The tag of files whose rows have been read for their statistics. Statistics that such a file still lacks cannot be
-/// computed.
+/// The tag of files whose rows have been read to compute statistics. Statistics that such a file still lacks cannot
+/// be computed.
 pub(super) const TAG: &str = "deltalog.statisticsOfRows";
 
-/// The statistics that files of a version should have.
+/// The statistics that the files of a version should have.
 pub(super) struct Expected {
-    /// The indexed columns, by their physical names.
+    /// The columns that should have statistics, by their physical names.
     pub(super) columns: Vec<(ColumnPath, DataType)>,
 }
 
@@ -33,7 +33,7 @@ impl Expected {
         Ok(Self { columns })
     }
 
-    /// Returns whether the statistics of a file lack something.
+    /// Returns whether the statistics of a file are poor.
     pub(super) fn is_poor(&self, add: &Add) -> bool {
         let Some(stats) = add.stats.as_deref().and_then(StatsTree::parse) else { return true };
         let Some(rows) = stats.rows() else { return true };
@@ -43,8 +43,8 @@ impl Expected {
     }
 }
 
-/// Returns whether statistics of a file with `rows` rows are incomplete for a column. `is_final` says that missing
-/// bounds cannot be computed.
+/// Returns whether the statistics of a file with `rows` rows are incomplete for a column. If `is_final` is true,
+/// missing bounds cannot be computed and do not count.
 pub(super) fn lacks(
     stats: &StatsTree,
     rows: i64,

@@ -1,5 +1,5 @@
-//! Auto-compaction: after a write, small files in the partitions that it has written to are merged into fewer, larger
-//! ones.
+//! Auto-compaction: after a write, merges small files in the partitions that were written to into fewer, larger
+//! files.
 //!
 //! ```text
 //!   write ──► commit N ──► asked for? ──► partitions of its files ──► small files there, in the newest version
@@ -8,20 +8,21 @@
 //!            the write has succeeded, whatever follows        OPTIMIZE of some of them ──► commit M, `auto: true`
 //! ```
 //!
-//! - It follows each commit of a [`PendingWrite`](crate::PendingWrite) or of a statement that adds files (appends,
-//!   overwrites, DML), whether this process or an engine has written them. An OPTIMIZE does not start a compaction, so
-//!   a compaction does not start another one.
-//! - It is finished before the call returns, rather than in the background. Otherwise the next overwrite or UPDATE of
-//!   the same program could conflict with the compaction that its own previous write has started. The JVM connector
-//!   does the same. If another handle was opened before the write, a statement on it that rewrites the compacted files
-//!   still conflicts.
-//! - The write never fails because of it: an error, also a conflict with another writer, is logged as a warning. The
-//!   old files then stay as they are, and the next write tries again.
-//! - It is bounded by the number of partitions and by the size of the files ([`AutoCompaction`]). Small files that
-//!   remain are considered again after the next write.
-//! - The rows stay the same. With concurrent writers it behaves like every OPTIMIZE: rows that they delete are also
-//!   deleted in the new files, and files that they remove are left out.
-//! - If neither the table's properties nor the settings request it, a write only pays for looking them up in memory.
+//! - It follows each commit of a [`PendingWrite`](crate::PendingWrite), or of a statement, that adds files (appends,
+//!   overwrites, DML), whether this process or an engine has written the files. It does not follow an OPTIMIZE, so a
+//!   compaction never starts another compaction.
+//! - It is completed before the call returns, and not in the background. Otherwise, the next overwrite or UPDATE in
+//!   the same program could conflict with the compaction after the previous write. The JVM connector does the same.
+//!   If another handle was opened before the write, a statement on it that rewrites the compacted files still
+//!   conflicts.
+//! - It never makes the write fail: an error, even a conflict with another writer, is logged as a warning. The small
+//!   files then remain, and the next write tries again.
+//! - Its work is limited by the number of partitions and by the size of the files ([`AutoCompaction`]). Small files
+//!   that remain are considered again after the next write.
+//! - The rows of the table do not change. Concurrent writers are handled as in every OPTIMIZE: rows that they delete
+//!   are also deleted in the new files, and files that they remove are left out.
+//! - If neither the table's properties nor the settings request it, its only cost is looking up these settings in
+//!   memory.
 
 mod policy;
 
@@ -41,17 +42,17 @@ use crate::runtime::environment::AutoCompaction;
 /// A write that has just been committed.
 pub(crate) struct CommittedWrite<'a> {
     pub(crate) storage: &'a Storage,
-    /// The version that the write was based on; `None` if it has created the table.
+    /// The version that the write was based on; `None` if the write has created the table.
     pub(crate) base: Option<&'a Snapshot>,
     pub(crate) committed: &'a Committed,
-    /// The name of the engine that has written.
+    /// The name of the engine that made the write.
     pub(crate) engine_info: Option<String>,
     /// The files that the write has added.
     pub(crate) files: &'a [Add],
     pub(crate) environment: &'a Environment,
 }
 
-/// Returns whether small files are compacted after a write to a table with this metadata.
+/// Returns whether small files should be compacted after a write to a table with this metadata.
 pub(crate) fn is_asked_for(metadata: &Metadata, environment: &Environment) -> bool {
     policy::is_asked_for(metadata, environment.auto_compaction())
 }

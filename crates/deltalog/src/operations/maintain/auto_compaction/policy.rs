@@ -1,20 +1,20 @@
-//! Decides whether a table or a session requests compactions, and which files are compacted.
+//! Decides whether compaction is requested by the table or the session, and which files are compacted.
 //!
-//! | what | the session's setting | without it |
+//! | question | the session's setting | default |
 //! | --- | --- | --- |
-//! | whether | `enabled` | `delta.autoOptimize` is `true`, or `delta.autoOptimize.autoCompact` is not `false` |
-//! | target size | `target_size` | the table's |
-//! | smaller files are small | `small_size` | half of the target size |
+//! | requested? | `enabled` | `delta.autoOptimize` is `true`, or `delta.autoOptimize.autoCompact` is not `false` |
+//! | the target size | `target_size` | the table's target size |
+//! | the size below which files are small | `small_size` | half of the target size |
 
 use crate::operations::maintain::optimize::SmallFiles;
 use crate::protocol::Metadata;
 use crate::runtime::environment::AutoCompaction;
 
-/// The values of `delta.autoOptimize.autoCompact` that turn compactions on. `auto` and `legacy` come from Databricks;
-/// the target size is the same for all of them.
+/// The values of `delta.autoOptimize.autoCompact` that request compaction. `auto` and `legacy` are values that
+/// Databricks defines; the target size is the same for all values.
 const ASKING: [&str; 3] = ["true", "auto", "legacy"];
 
-/// Returns whether the session, or else the table, requests compactions.
+/// Returns whether the session requests compaction or, if it has no setting, whether the table does.
 pub(super) fn is_asked_for(metadata: &Metadata, settings: &AutoCompaction) -> bool {
     let asks = |value: &str| ASKING.iter().any(|word| value.trim().eq_ignore_ascii_case(word));
     settings.enabled.unwrap_or_else(|| {
@@ -23,7 +23,7 @@ pub(super) fn is_asked_for(metadata: &Metadata, settings: &AutoCompaction) -> bo
     })
 }
 
-/// Returns which files are compacted, in a table whose files have `table_size` bytes.
+/// Returns which files are compacted in a table whose target file size is `table_size` bytes.
 pub(super) fn small_files(table_size: u64, settings: &AutoCompaction) -> SmallFiles {
     let target_size = settings.target_size.unwrap_or(table_size);
     SmallFiles {
@@ -53,8 +53,8 @@ mod tests {
         }
     }
 
-    /// As in the JVM connector, the session's setting comes first, then the old property if it is true, then the new
-    /// one.
+    /// As in the JVM connector, the session's setting takes precedence, followed by the old property if it is true,
+    /// and then by the new property.
     #[test]
     fn who_decides() {
         let (old, new) = ("delta.autoOptimize", "delta.autoOptimize.autoCompact");

@@ -1,9 +1,9 @@
-//! Bin packing: decides which files are merged into one, and which bins go into one commit.
+//! Bin packing: decides which files are merged into one file, and which bins are committed together.
 
-/// Packs `items` in their order into bins of at most `most` bytes each. A larger item gets a bin of its own.
+/// Packs `items`, in order, into bins of at most `most` bytes each. A larger item gets its own bin.
 ///
-/// Only neighbors are packed together. Rows that were written at about the same time mostly have similar values, so the
-/// statistics of the new file still allow scans to skip it.
+/// Only neighbors are packed together. Rows that were written at about the same time often have similar values, so
+/// the statistics of the new file still allow scans to skip it.
 pub(super) fn packed<T>(
     items: impl IntoIterator<Item = T>,
     most: u64,
@@ -27,7 +27,7 @@ pub(super) fn packed<T>(
     bins
 }
 
-/// Divides `items` in their order into batches that end as soon as they have at least `enough` bytes.
+/// Divides `items`, in order, into batches that end once they have at least `enough` bytes.
 pub(super) fn batched<T>(items: Vec<T>, enough: u64, size: impl Fn(&T) -> u64) -> Vec<Vec<T>> {
     let mut batches: Vec<Vec<T>> = Vec::new();
     let mut filled = enough;
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Nothing is lost or reordered, and bins are not larger than allowed, except for single items that are too
+        /// No item is lost or reordered, and bins are not larger than allowed, except for single items that are too
         /// large.
         #[test]
         fn bins_hold_all_items_in_order(items in prop::collection::vec(0..40_u64, 0..60), most in 1..50_u64) {
@@ -63,7 +63,7 @@ mod tests {
             for pair in bins.windows(2) {
                 prop_assert!(pair[0].iter().sum::<u64>() + pair[1][0] > most);
             }
-            // No new file fits into a bin with its neighbor, so a second run has nothing to do.
+            // No new file fits into a bin together with its neighbor, so a second run has nothing to do.
             let sums: Vec<u64> = bins.iter().map(|bin| bin.iter().sum()).collect();
             let again = packed(sums.clone(), most, |item| *item);
             prop_assert!(again.len() <= bins.len());

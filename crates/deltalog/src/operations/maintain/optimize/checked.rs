@@ -1,4 +1,4 @@
-//! The optional check, before the commit, that new files have the same rows as the old ones.
+//! Optionally checks, before the commit, that the new files contain the same rows as the old files.
 
 use arrow::array::RecordBatch;
 
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::operations::rewrite::ListedFile;
 use crate::scan::{DataFile, FileRows};
 
-/// A checksum of the rows that were read from the old files of a bin.
+/// A checksum of the rows read from the old files of a bin; `None` if no check was requested.
 #[derive(Default)]
 pub(super) struct ReadRows(Option<RowSum>);
 
@@ -16,14 +16,14 @@ impl ReadRows {
     /// Adds rows that were read, if the check was requested.
     ///
     /// # Errors
-    /// `CorruptData` for values that cannot be compared.
+    /// Returns `CorruptData` for values that cannot be compared.
     pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         self.0.as_mut().map_or(Ok(()), |sum| sum.add(batch))
     }
 }
 
 impl BinRewriter<'_> {
-    /// Returns a counter for the rows that are read, which does nothing unless the check was requested.
+    /// Returns an empty checksum for the rows to be read. It stays empty unless the check was requested.
     pub(super) fn read_rows(&self) -> ReadRows {
         ReadRows(self.checks_rows.then(RowSum::default))
     }
@@ -31,7 +31,7 @@ impl BinRewriter<'_> {
     /// Reads the new files of a bin and compares their rows with the rows of the old files, if the check was requested.
     ///
     /// # Errors
-    /// `CorruptData` if the rows are not the same; errors of the store.
+    /// Returns `CorruptData` if the rows differ, and errors of the store.
     pub(super) fn checked(
         &self,
         files: &[ListedFile],
@@ -57,7 +57,7 @@ impl BinRewriter<'_> {
         let files: Vec<Result<DataFile>> = new
             .iter()
             .map(|NewFile { add, .. }| {
-                // All files of a bin have the same partition values. Row ids are stored in the new files themselves.
+                // All files of a bin have the same partition values. Row ids are stored in the new files.
                 Ok(DataFile {
                     path: self.base.resolver().parse(&add.path)?,
                     size: u64::try_from(add.size).unwrap_or_default(),
@@ -118,7 +118,7 @@ mod tests {
         let bin = Bin { files: listed_files(&base, None).unwrap(), order: BinOrder::Kept };
         let written = rewriter.join(&bin.files, 1 << 20).unwrap();
         assert_eq!((written.new[0].rows, parquet_files(directory.path())), (20, 3));
-        // The files stay the same, but one more row was read.
+        // The files are the same, but one additional row was read.
         let mut before = rewriter.read_rows();
         let files: Vec<_> = bin.files.iter().map(|file| Ok(file.file.clone())).collect();
         for batch in rewriter.copy.scan.clone().read(files.into_iter()) {

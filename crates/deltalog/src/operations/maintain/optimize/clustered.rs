@@ -1,4 +1,4 @@
-//! Decides which files of a clustered table are clustered by a run of OPTIMIZE. Protocol: "Clustered Table".
+//! Decides which files of a clustered table are rewritten by a run of OPTIMIZE. (Protocol: "Clustered Table".)
 //!
 //! ```text
 //!   unclustered files ─────────────────────────┐
@@ -6,21 +6,23 @@
 //!   other cubes ─────────────────────────────────► stay
 //! ```
 //!
-//! - Without unclustered files there is nothing to do, so a second run does nothing.
-//! - Existing cubes take part from the smallest on, as long as together they are at most twice as large as the
-//!   unclustered files. So at most three times the added bytes are written. Cubes up to the size of [`FEW_FILES`]
-//!   files, and at most [`LITTLE`], take part in any case; otherwise each small append would become a small file.
-//! - A cube is finished when it reaches two thirds of the maximum size of a cube. With the default these are the 100
-//!   GiB of the JVM implementation, so both agree about which cubes are finished. Unlike this crate, the JVM
-//!   implementation orders all unfinished cubes in each run.
-//! - Columns are identified by their names: if another writer renames a column, it counts as another one, as in the JVM
-//!   implementation.
-//! - Files that were clustered by other columns stay as they are until a run for all files (`OPTIMIZE … FULL`). Such a
-//!   run orders all files except finished cubes by the present columns, and does nothing if all files are in a single
-//!   cube. The JVM implementation does the same.
-//! - Files of other providers are never touched: "a clustering implementation must only recluster files that have the
-//!   field `clusteringProvider` set to the name of the same clustering implementation".
-//! - A clustered file with many deleted rows that does not take part is rewritten alone, and stays in its cube.
+//! - Without unclustered files, a run has nothing to do, so a second run does nothing.
+//! - Existing cubes take part in order of size, beginning with the smallest, as long as their total size is at most
+//!   twice the size of the unclustered files. At most three times the added bytes are therefore written. Cubes up to
+//!   the size of [`FEW_FILES`] files, and at most [`LITTLE`] bytes, always take part; otherwise each small append
+//!   would remain a small file.
+//! - A cube is finished when it reaches two thirds of the maximum size of a cube. With the default, this is the same
+//!   size as in the JVM implementation, 100 GiB, so both agree on which cubes are finished. Unlike this crate, the
+//!   JVM implementation orders all unfinished cubes in each run.
+//! - Columns are identified by their names: if another writer renames a column, it counts as a different column, as
+//!   in the JVM implementation.
+//! - Files that were clustered by other columns remain until a run for all files (`OPTIMIZE … FULL`). Such a run
+//!   orders all files by the current columns, except the files of finished cubes, and does nothing if all files are
+//!   in a single cube. The JVM implementation does the same.
+//! - Files of other clustering providers are never changed: "a clustering implementation must only recluster files
+//!   that have the field `clusteringProvider` set to the name of the same clustering implementation".
+//! - If a clustered file that does not take part has many deleted rows, it is rewritten on its own, and stays in its
+//!   cube.
 
 use std::collections::BTreeMap;
 
@@ -36,20 +38,20 @@ use crate::operations::rewrite::{ListedFile, visit_files};
 use crate::protocol::TableFeature;
 use crate::snapshot::Snapshot;
 
-/// Clustered files that fill at most this many files of the target size take part in any case.
+/// The size, in files of the target size, up to which clustered files always take part.
 const FEW_FILES: u64 = 8;
 
-/// The maximum size, in bytes, of clustered files that take part in any case.
+/// The maximum total size in bytes of clustered files that always take part.
 const LITTLE: u64 = 1 << 30;
 
-/// The default for the largest size of a cube, the same as in the JVM implementation.
+/// The default for the maximum size of a cube, which is the same as in the JVM implementation.
 pub(super) const CUBE_SIZE: u64 = 150 << 30;
 
-/// How the files of a table are clustered.
+/// The settings for clustering a table's files.
 pub(super) struct Clustering {
-    /// The clustering columns, in the spelling of the schema.
+    /// The clustering columns, spelled as in the schema.
     pub(super) columns: Vec<ColumnPath>,
-    /// Whether all files take part, except the files of finished cubes.
+    /// Whether all files take part, except for the files of finished cubes.
     pub(super) is_full: bool,
     /// The size of new files, in bytes.
     pub(super) target: u64,
@@ -59,30 +61,30 @@ pub(super) struct Clustering {
     pub(super) most_deleted: f64,
 }
 
-/// The files that are already clustered or can be.
+/// The files that are clustered already, or can be clustered.
 #[derive(Default)]
 struct Found {
     unclustered: Vec<ListedFile>,
     cubes: BTreeMap<String, CubeFiles>,
-    /// Files that do not take part and have many deleted rows.
+    /// Files that have many deleted rows but do not take part.
     deleted: Vec<ListedFile>,
     stats: ClusteringStats,
     files: u64,
 }
 
-/// The files of a cube; if it is finished, only the files with many deleted rows.
+/// The files of a cube. If the cube is finished, only its files with many deleted rows.
 #[derive(Default)]
 struct CubeFiles {
     files: Vec<ListedFile>,
-    /// The bytes of the rows that are not deleted.
+    /// The size in bytes of the rows that are not deleted.
     live: u64,
     bytes: u64,
 }
 
-/// Returns the columns that a table is clustered by; none if it is not clustered.
+/// Returns the columns by which a table is clustered; empty if it is not clustered.
 ///
 /// # Errors
-/// `CorruptLog` if the log does not list them correctly.
+/// Returns `CorruptLog` if the log does not list them correctly.
 pub(super) fn columns_of(base: &Snapshot) -> Result<Vec<ColumnPath>> {
     if !base.protocol().supports(&TableFeature::Clustering) {
         return Ok(Vec::new());
@@ -91,7 +93,7 @@ pub(super) fn columns_of(base: &Snapshot) -> Result<Vec<ColumnPath>> {
 }
 
 impl Clustering {
-    /// Plans which files of `base` become new cubes.
+    /// Plans which files of `base` are combined into new cubes.
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store.
@@ -115,7 +117,7 @@ impl Clustering {
         Ok((Plan { bins: ordered.chain(alone).collect(), considered_files: files }, stats))
     }
 
-    /// Adds to the description of commits the fields that the JVM implementation has.
+    /// Adds the fields that the JVM implementation records to the description of a commit.
     pub(super) fn describe(&self, operation: &mut Operation) {
         let columns = serde_json::Value::from(names(&self.columns)).to_string();
         let described = std::mem::take(operation).parameter("clusterBy", columns);
@@ -153,7 +155,8 @@ impl Clustering {
                 let was_finished = self.is_finished(cube);
                 cube.bytes += bytes;
                 cube.live += live_bytes(add);
-                // A finished cube may have very many files, so only those with many deleted rows are kept in memory.
+                // A finished cube may contain very many files, so only its files with many deleted rows are kept in
+                // memory.
                 let is_kept = |file: &ListedFile| has_many_deleted(&file.add, self.most_deleted);
                 if !was_finished || is_kept(&file) {
                     cube.files.push(file);
@@ -179,8 +182,8 @@ impl Clustering {
         cube.live >= self.cube_size - self.cube_size / 3
     }
 
-    /// Returns how many of the unfinished cubes take part, given their sizes in ascending order; `new` is the size of
-    /// the unclustered files, if there are some.
+    /// Returns how many of the unfinished cubes take part. `cubes` are their sizes in ascending order. `has_new` says
+    /// whether there are unclustered files, and `new` is their size.
     fn taking_part(&self, has_new: bool, new: u64, cubes: &[u64]) -> usize {
         match (has_new, self.is_full) {
             (false, true) if cubes.len() > 1 => cubes.len(),
@@ -225,14 +228,14 @@ mod tests {
             (100, &[200, 4_000], 1),
             (100, &[201, 4_000], 0),
             (100, &[1, 90, 110], 2),
-            // Small cubes take part in any case.
+            // Small cubes always take part.
             (1, &[40, 40, 40], 2),
             (1, &[81], 0),
         ];
         for (new, cubes, expected) in cases {
             assert_eq!(clustering(false).taking_part(new > 0, new, cubes), expected, "{new} {cubes:?}");
         }
-        // With large files, adding 1 GB to a table of 40 GB still writes at most 3 GB.
+        // With a large target size, adding 1 GB to a table of 40 GB still writes at most 3 GB.
         let large = Clustering { target: 4 << 30, cube_size: CUBE_SIZE, ..clustering(false) };
         assert_eq!(large.taking_part(true, 1 << 30, &[3 << 30, 40 << 30]), 0);
         assert_eq!(large.taking_part(true, 1 << 30, &[2 << 30, 40 << 30]), 1);
@@ -242,7 +245,7 @@ mod tests {
     }
 
     proptest! {
-        /// At most three times the added bytes are written, unless the amount is small.
+        /// At most three times the added bytes are written, unless the cubes are small.
         #[test]
         fn little_is_written_again(new in 40..3_000_u64, mut cubes in prop::collection::vec(1..4_000_u64, 0..40)) {
             cubes.sort_unstable();

@@ -1,22 +1,22 @@
 //! Commits rewritten files, even if other writers commit at the same time.
 //!
-//! | an old file, in the newest version | what happens |
+//! | state of the old file in the newest version | what happens |
 //! | --- | --- |
-//! | as it was read | it is removed |
-//! | with more deleted rows | it is removed, and the new files have vectors for these rows |
-//! | with rows that are no longer deleted | its bin is given up: the new files lack these rows |
-//! | removed | its bin is given up: its rows are gone, or were moved by another writer |
+//! | unchanged | it is removed |
+//! | more rows are deleted | it is removed, and the new files get deletion vectors for these rows |
+//! | rows are no longer deleted | its bin is given up, because the new files lack these rows |
+//! | it was removed | its bin is given up, because its rows were deleted or moved by another writer |
 //!
-//! - Concurrent transactions that delete rows of an old file by a deletion vector, and commit later, can find the moved
-//!   rows: in a table with deletion vectors, the `remove` action of the old file says where they are
+//! - A concurrent transaction that deletes rows of an old file by a deletion vector, and commits later, can find the
+//!   moved rows: in a table with deletion vectors, the `remove` action of the old file records where they are
 //!   ([`crate::commit::row_moves`]).
-//! - A transaction conflicts with a commit that removes one of its files, or changes the deletion vector of one, so
-//!   each attempt starts from a version whose files have been compared.
-//! - A new file that has lost all rows to other writers is not added.
-//! - If an engine has changed the order of the rows, it is asked for the new positions of rows that other writers have
-//!   deleted ([`super::search`]).
-//! - Deletion vectors that were written for a failed attempt are deleted. So are the new files of bins that are given
-//!   up and, after the commit, new files that were not added.
+//! - A transaction conflicts with a commit that removes one of its files, or changes the deletion vector of one. Each
+//!   attempt is therefore based on a version whose files have been compared.
+//! - A new file whose rows have all been deleted by other writers is not added.
+//! - If an engine has changed the order of the rows, it is asked for the new positions of rows that other writers
+//!   have deleted ([`super::search`]).
+//! - Deletion vectors that were written for a failed attempt are deleted. The new files of bins that are given up are
+//!   deleted as well, and so are, after the commit, new files that were not added.
 
 use std::collections::HashMap;
 
@@ -39,19 +39,19 @@ use crate::snapshot::Snapshot;
 use crate::upkeep::Lost;
 use crate::values::stats::with_wide_bounds;
 
-/// How often a commit is tried again on a newer version. An attempt only fails because another writer has changed one
-/// of its files.
+/// The maximum number of attempts on newer versions. An attempt only fails if another writer has changed one of its
+/// files.
 const MOST_ATTEMPTS: u32 = 1_000;
 
-/// The number of attempts for a compaction after a write, because the call of the write waits for it.
+/// The number of attempts for a compaction after a write. It is small, because the caller of the write waits for it.
 const AUTOMATIC_ATTEMPTS: u32 = 8;
 
 /// Commits the batches of an OPTIMIZE.
 pub(super) struct Committer<'a> {
-    /// The version whose files were planned and read. Each batch starts from it, so that the first attempt sees all
-    /// later commits.
+    /// The version whose files were planned and read. Every batch starts from it, so that its first attempt takes all
+    /// later commits into account.
     planned: &'a Snapshot,
-    /// The version that the next attempt is based on.
+    /// The version on which the next attempt is based.
     base: Snapshot,
     request: &'a OptimizeRequest,
     target: u64,
@@ -62,26 +62,26 @@ pub(super) struct Committer<'a> {
 
 /// The rows of a bin that other writers have deleted.
 struct Deleted {
-    /// The current state of the old files.
+    /// The current actions of the old files.
     current: Vec<Add>,
-    /// The indices of the deleted rows among all rows of the bin.
+    /// The positions of the deleted rows among all rows of the bin.
     numbers: RoaringTreemap,
-    /// The same rows as the engine knows them, if an engine has ordered the bin: the number of the old file in the
-    /// batch, and the position there.
+    /// The same rows as an engine identifies them, if an engine has ordered the bin: the number of the old file in
+    /// the batch, and the position in that file.
     of_engine: Vec<(u32, u64)>,
 }
 
-/// A bin to be committed.
+/// A bin that is to be committed.
 struct Pending {
     bin: Rewritten,
-    /// The old files in the version that the next attempt is based on.
+    /// The actions of the old files in the version on which the next attempt is based.
     current: Vec<Add>,
-    /// For each new file, the rows that other writers have deleted in the meantime.
+    /// For each new file, the rows that other writers have deleted since the plan was made.
     carried: Vec<RoaringTreemap>,
 }
 
 impl Pending {
-    /// Returns the new files, and their rows that other writers have deleted in the meantime.
+    /// Returns the new files and, for each, the rows that other writers have deleted since the plan was made.
     fn files(&self) -> impl Iterator<Item = (&NewFile, &RoaringTreemap)> {
         self.bin.new.iter().zip(&self.carried)
     }
@@ -102,16 +102,16 @@ impl<'a> Committer<'a> {
         Self { planned, base: planned.clone(), request, target, environment, search: RowSearch::none() }
     }
 
-    /// Asks an engine for the new positions of rows whose order it has changed.
+    /// Sets how an engine is asked for the new positions of rows whose order it has changed.
     pub(super) fn with_search(self, search: RowSearch<'a>) -> Self {
         Self { search, ..self }
     }
 
-    /// Commits `bins`, and adds the result to `metrics`. Returns `None` if all of them had to be given up.
+    /// Commits `bins`, and adds the result to `metrics`. Returns `None` if all bins had to be given up.
     ///
     /// # Errors
-    /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store. The new files are deleted then,
-    /// if it is certain that they are not part of the table.
+    /// Returns `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store. The new files are then
+    /// deleted, if it is certain that they are not part of the table.
     pub(super) fn commit(
         &mut self,
         bins: Vec<Rewritten>,
@@ -168,7 +168,7 @@ impl<'a> Committer<'a> {
         OwnFiles::of(&self.base, new.map(|new| &new.add.path))
     }
 
-    /// Tries once to commit on the base.
+    /// Makes one attempt to commit on the current base.
     fn attempt(&self, pending: &[Pending]) -> Result<Result<(Committed, OptimizeMetrics), Lost>> {
         let mut done = OptimizeMetrics::default();
         let (mut removes, mut adds) = (Vec::new(), Vec::new());
@@ -220,8 +220,8 @@ impl<'a> Committer<'a> {
         transaction.attempt()
     }
 
-    /// Compares the old files with the files of the base. Returns the bins that can still be committed, and those that
-    /// cannot.
+    /// Compares the old files with the files of the base. Returns the bins that can still be committed, and the bins
+    /// that cannot.
     fn reconcile(&mut self, pending: Vec<Pending>) -> Result<(Vec<Pending>, Vec<Rewritten>)> {
         let sources: Vec<Add> =
             pending.iter().flat_map(|bin| &bin.bin.sources).map(|source| source.add.clone()).collect();
@@ -252,9 +252,9 @@ impl<'a> Committer<'a> {
         Ok((kept, given_up))
     }
 
-    /// Returns the current state of a bin's old files, which were `found` in the base, and the rows that were deleted
-    /// from them since; `None` if the new files can no longer replace them. If an engine has ordered the rows, at most
-    /// `left` rows are returned.
+    /// Returns the current actions of a bin's old files, which were `found` in the base, and the rows that were
+    /// deleted from them since. Returns `None` if the new files can no longer replace them. If an engine has ordered
+    /// the rows, at most `left` rows are returned.
     fn deleted(
         &self,
         bin: &Rewritten,
@@ -286,7 +286,7 @@ impl<'a> Committer<'a> {
             }
             current.push(now);
         }
-        // If all rows of the new files were deleted, there is nothing to add.
+        // If the new files have no rows left, there is nothing to add.
         let is_empty = rows > 0 && numbers.len() >= rows;
         Ok((!is_empty).then_some(Deleted { current, numbers, of_engine }))
     }

@@ -1,15 +1,16 @@
-//! Reads and writes which cube a file belongs to. Protocol: "Clustered Table".
+//! Reads and writes the tags that say which cube a file belongs to. (Protocol: "Clustered Table".)
 //!
 //! - A cube is a set of files whose rows were ordered together, so that their bounds hardly overlap.
-//! - Provider and tags are the same as in the JVM implementation, so that each continues the other's clustering:
-//!   `clusteringProvider` is `liquid`, `ZCUBE_ID` names the cube, `ZCUBE_ZORDER_BY` is a JSON list of the columns by
-//!   their logical names, and `ZCUBE_ZORDER_CURVE` is the curve. That implementation does not read the curve.
-//! - In both implementations, a file with the provider but without these tags is in no cube.
+//! - The provider and the tags are the same as in the JVM implementation, so that both can continue each other's
+//!   clustering: `clusteringProvider` is `liquid`, `ZCUBE_ID` is the id of the cube, `ZCUBE_ZORDER_BY` is a JSON list
+//!   of the columns by their logical names, and `ZCUBE_ZORDER_CURVE` is the curve. The JVM implementation ignores the
+//!   curve.
+//! - In both implementations, a file that has the provider but not these tags does not belong to a cube.
 
 use crate::expression::predicate::ColumnPath;
 use crate::protocol::{Add, Tags};
 
-/// The name of the clustering implementation.
+/// The name of the clustering implementation, in `clusteringProvider`.
 pub(super) const PROVIDER: &str = "liquid";
 
 const ID: &str = "ZCUBE_ID";
@@ -25,7 +26,7 @@ pub(super) struct Cube {
 }
 
 impl Cube {
-    /// Returns the cube of a file; `None` if it is in none, or its tags cannot be read.
+    /// Returns the cube of a file; `None` if it belongs to no cube, or if its tags cannot be read.
     pub(super) fn of(add: &Add) -> Option<Self> {
         let tag = |name: &str| add.tags.as_ref()?.get(name)?.as_deref();
         let (id, columns) = (tag(ID)?, tag(COLUMNS)?);
@@ -49,7 +50,7 @@ impl Cube {
     }
 }
 
-/// Gives `new`, which has the rows of `old`, the same clustering tags.
+/// Copies the clustering tags of `old` to `new`, which contains the same rows.
 pub(super) fn keep(old: &Add, new: &mut Add) {
     new.clustering_provider.clone_from(&old.clustering_provider);
     let Some(tags) = &old.tags else { return };
@@ -63,7 +64,7 @@ pub(super) fn keep(old: &Add, new: &mut Add) {
 }
 
 /// Returns the names of columns as Spark writes them: a part of a name is in backquotes unless it is a plain
-/// identifier. The JVM implementation compares these texts.
+/// identifier. The JVM implementation compares the names as strings.
 pub(super) fn names(columns: &[ColumnPath]) -> Vec<String> {
     let quoted = |part: &String| {
         let is_plain = part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -96,7 +97,7 @@ mod tests {
         }
     }
 
-    /// Spark's `quoteIfNeeded` does not treat reserved words specially.
+    /// Spark's `quoteIfNeeded` does not put reserved words in backquotes.
     #[test]
     fn names_are_those_of_spark() {
         let columns = cube(&[&["order"], &["s", "a b"], &["x`y", "_1"]]).columns;

@@ -1,4 +1,5 @@
-//! Curves through all cells of a grid: cells that are near each other on the curve are near in each dimension.
+//! Curves that visit all cells of a grid. Cells that are near each other on the curve are near each other in each
+//! dimension.
 //!
 //! ```text
 //!   Z-order         0─1 4─5        Hilbert         0─1 14─15        the order of the cells of a grid of 4 × 4;
@@ -10,8 +11,9 @@
 //!                   10─11 14─15                    5─6 9──10
 //! ```
 //!
-//! A file that holds one section of the curve has only few values of each column. A section of the Z-order may consist
-//! of two parts of the grid that are far from each other, and the bounds of its file then span everything between them.
+//! A file that contains one section of the curve therefore has only few values of each column. A section of the
+//! Z-order may consist of two parts of the grid that are far from each other; the bounds of its file then include
+//! everything between them.
 
 /// The maximum number of dimensions of a curve.
 pub(super) const MOST_DIMENSIONS: usize = 32;
@@ -20,7 +22,7 @@ pub(super) const MOST_DIMENSIONS: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Curve {
-    /// Hilbert's curve, on which each cell is next to the one before it.
+    /// Hilbert's curve, on which each cell is a neighbor of the previous cell.
     #[default]
     Hilbert,
     /// The Z-order (Morton order), which interleaves the bits of all dimensions.
@@ -31,7 +33,7 @@ pub enum Curve {
 pub(super) fn bits(dimensions: usize) -> u32 {
     match dimensions {
         0 | 1 => 16,
-        // A position on the curve has 128 bits.
+        // A position on the curve has 128 bits, which all coordinates share.
         _ => (128 / dimensions as u32).min(12),
     }
 }
@@ -54,8 +56,8 @@ impl Grid {
         Self { curve, bits: bits(dimensions), spread: (0..bytes).map(spread).collect() }
     }
 
-    /// Returns the position of a cell on the curve. Its coordinates have [`bits`] bits each, and are changed by the
-    /// call.
+    /// Returns the position of a cell on the curve. Its coordinates have [`bits`] bits each, and the call overwrites
+    /// them.
     pub(super) fn place(&self, cell: &mut [u32]) -> u128 {
         if self.curve == Curve::Hilbert {
             transpose(cell, self.bits);
@@ -78,12 +80,12 @@ impl Grid {
 /// Algorithm: J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004), `AxestoTranspose`.
 fn transpose(cell: &mut [u32], bits: u32) {
     let [_, _, ..] = cell else { return };
-    // Undo the effect of the curve's turns on the smaller cubes, beginning with the largest cube.
+    // Undo the turns that the curve makes in smaller cubes, beginning with the largest cube.
     for bit in (1..bits).rev() {
         let below = (1 << bit) - 1;
         for at in 0..cell.len() {
-            // All bits are set in the upper half of the cube, and none in the lower half. This avoids a branch that
-            // could not be predicted, because half of the cells are in each.
+            // All bits of the mask are set in the upper half of the cube, and no bits in the lower half. The mask
+            // avoids a branch that could not be predicted, because half of the cells are in each half.
             let is_upper = 0_u32.wrapping_sub(cell[at] >> bit & 1);
             let swapped = (cell[0] ^ cell[at]) & below & !is_upper;
             cell[0] ^= below & is_upper | swapped;
@@ -104,7 +106,7 @@ fn transpose(cell: &mut [u32], bits: u32) {
 mod tests {
     use super::*;
 
-    /// Returns all cells in the order of the curve, and checks that each place belongs to one cell.
+    /// Returns all cells in the order of the curve, and checks that no two cells have the same position.
     fn walk(curve: Curve, dimensions: u32, bits: u32) -> Vec<Vec<u32>> {
         let grid = Grid { bits, ..Grid::new(curve, dimensions as usize) };
         let mut cells = vec![Vec::new(); 1 << (dimensions * bits)];
@@ -135,7 +137,7 @@ mod tests {
         assert_eq!(Grid::new(Curve::ZOrder, 3).place(&mut [0b101, 0b010, 0b111]), 0b101_011_101);
     }
 
-    /// With one dimension, cells are in the order of their coordinate.
+    /// With one dimension, cells are in the order of their only coordinate.
     #[test]
     fn one_dimension_is_its_own_order() {
         for curve in [Curve::Hilbert, Curve::ZOrder] {
@@ -153,7 +155,7 @@ mod tests {
             let expected = u128::MAX >> (128 - bits as usize * dimensions);
             let grid = Grid::new(Curve::ZOrder, dimensions);
             assert_eq!(grid.place(&mut largest), expected, "{dimensions}");
-            // Each bit has its own place in the position; the highest bit of the first dimension comes first.
+            // Each bit has its own place in the position. The highest bit of the first dimension comes first.
             for (at, bit) in (0..dimensions).flat_map(|at| (0..bits).map(move |bit| (at, bit))) {
                 let mut cell = vec![0; dimensions];
                 cell[at] = 1 << bit;

@@ -1,7 +1,7 @@
-//! Finds files that still have columns that are no longer in the schema. Protocol: "Column Mapping".
+//! Finds files that contain columns which are no longer in the schema. (Protocol: "Column Mapping".)
 //!
-//! - A dropped column stays in the files that were written before. Only their footers show it.
-//! - Fields of structs count like columns, also inside arrays and maps. The parts of variants do not.
+//! - A dropped column remains in the files that were written before. Only their footers show it.
+//! - Fields of structs count like columns, also inside of arrays and maps. The parts of variants do not count.
 //! - The hidden columns with row ids belong to the table as long as its properties name them (protocol, "Row
 //!   Tracking").
 
@@ -18,10 +18,10 @@ use crate::runtime::parallel;
 use crate::snapshot::Snapshot;
 use crate::write::{FOOTER_THREADS, read_footer};
 
-/// Finds files with columns that the schema does not have.
+/// Finds files that contain columns which the schema lacks.
 pub(super) struct DroppedColumns<'a> {
     snapshot: &'a Snapshot,
-    /// The names of the hidden columns with row ids.
+    /// The names of the hidden columns that contain row ids.
     hidden: Vec<&'a str>,
 }
 
@@ -32,10 +32,10 @@ impl<'a> DroppedColumns<'a> {
         Self { snapshot, hidden }
     }
 
-    /// Returns for each of `files` whether it has columns that the schema does not have.
+    /// Returns for each of `files` whether it contains columns that the schema lacks.
     ///
     /// # Errors
-    /// `FileNotFound`, `CorruptData` for a file that is not Parquet, and errors of the store.
+    /// Returns `FileNotFound`, `CorruptData` for a file that is not Parquet, and errors of the store.
     pub(super) fn find(&self, files: &[ListedFile]) -> Result<Vec<bool>> {
         parallel::each(files, FOOTER_THREADS, |file| {
             self.has_others(file).map_err(|error| self.snapshot.located(error.at_path(&file.add.path)))
@@ -52,7 +52,7 @@ impl<'a> DroppedColumns<'a> {
     }
 }
 
-/// Returns whether a field of `fields`, at any depth, is not one of `known`.
+/// Returns whether a field of `fields`, at any depth, is not in `known`.
 fn has_others<'f>(mut fields: impl Iterator<Item = &'f FieldRef>, known: &Fields) -> bool {
     fields.any(|field| match known.iter().find(|known| is_same(field, known)) {
         None => true,
@@ -76,14 +76,14 @@ fn has_others_inside(in_file: &DataType, known: &DataType) -> bool {
     }
 }
 
-/// Checks the element of an array, or the key or value of a map. Their names differ between writers, so they are not
-/// compared.
+/// Checks the element of an array, or the key or value of a map. Their names are not compared, because they differ
+/// between writers.
 fn part_has_others(part: &Arc<Field>, known: &Arc<Field>) -> bool {
     !is_variant(known) && has_others_inside(part.data_type(), known.data_type())
 }
 
-/// Returns whether a field of a file is the same as a field of the table: by its id if the table has ids, otherwise by
-/// its name.
+/// Returns whether a field of a file is the same as a field of the table. Fields are compared by id if the table has
+/// ids, and otherwise by name.
 fn is_same(in_file: &Field, known: &Field) -> bool {
     match known.metadata().get(PARQUET_FIELD_ID_META_KEY) {
         Some(id) => in_file.metadata().get(PARQUET_FIELD_ID_META_KEY) == Some(id),

@@ -7,12 +7,12 @@
 //!        └──────── commit_reported ◄───────┘
 //! ```
 //!
-//! - The files of a batch are numbered in the order of [`OptimizePlan::files`], where the bins follow one another;
-//!   each new file has the number of the task that writes it.
+//! - The files of a batch are numbered in the order of [`OptimizePlan::files`], bin after bin. Each new file has the
+//!   number of the task that writes it.
 //! - The reports of the tasks are compared with the plan before anything is committed ([`super::reported`]).
-//! - If a batch cannot be committed, its new files are deleted. Batches that were committed are kept.
-//! - This crate does not know how an engine has ordered the rows. If another writer deletes rows of an ordered bin
-//!   concurrently, the engine is asked for their new positions ([`Locate`]).
+//! - If a batch cannot be committed, its new files are deleted. Batches that were committed before remain.
+//! - This crate does not know how an engine has ordered the rows. If another writer concurrently deletes rows of an
+//!   ordered bin, the engine is asked for their new positions ([`Locate`]).
 
 use super::commit::Committer;
 use super::curve::{Curve, bits};
@@ -29,7 +29,7 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::write::{Reported, TableWriteSpec, partition_directory};
 
-/// The plan of an OPTIMIZE. It is carried out by this process, or batch by batch by an engine.
+/// The plan of an OPTIMIZE. This process carries it out, or an engine does so batch by batch.
 pub struct OptimizePlan {
     pub(super) base: Snapshot,
     pub(super) request: OptimizeRequest,
@@ -42,46 +42,47 @@ pub struct OptimizePlan {
     pub(super) commits: Vec<Committed>,
 }
 
-/// Where the rows of a bin are written.
+/// How the rows of a bin are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BinOutput {
-    /// The number of the old files.
+    /// The number of old files in the bin.
     pub files: usize,
-    /// The number of the new files: one, unless the rows are ordered.
+    /// The number of new files: one, unless the rows are ordered.
     pub new_files: usize,
-    /// Whether the rows are ordered along the curve of [`OptimizePlan::ordering`]. Each new file then has a section of
-    /// the curve, with about the same number of rows. Otherwise the rows keep their order.
+    /// Whether the rows are ordered along the curve of [`OptimizePlan::ordering`]. Each new file then contains a
+    /// section of the curve, with about the same number of rows. Otherwise, the rows keep their order.
     pub is_ordered: bool,
-    /// How many rows the old files have, deleted ones included, if their statistics say so.
+    /// The number of rows in the old files, including deleted rows; `None` if their statistics do not state it.
     pub rows: Option<u64>,
-    /// The directory of the new files, decoded and relative to the table's root, with a slash at its end; empty for the
-    /// root.
+    /// The decoded path of the directory of the new files, relative to the table's root. It ends with a slash, and is
+    /// empty for the root.
     pub directory: String,
-    /// The value of each partition column, in their order, in the form of the log.
+    /// The values of the partition columns, in their order, as the log spells them.
     pub partition_values: Vec<Option<String>>,
 }
 
-/// How an engine orders rows.
+/// How an engine should order rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineOrdering<'a> {
-    /// The columns, in the spelling of the schema.
+    /// The columns by which rows are ordered, spelled as in the schema.
     pub columns: &'a [ColumnPath],
-    /// The curve through the ranks of their values.
+    /// The curve through the ranks of the columns' values.
     pub curve: Curve,
-    /// How many bits the rank of a value has.
+    /// The number of bits in the rank of a value.
     pub bits: u32,
 }
 
-/// What an engine that has ordered rows reports in addition to the reports of its tasks.
+/// The information that an engine reports after ordering rows, in addition to the reports of its tasks.
 pub struct OrderedByEngine<'a> {
-    /// The number of rows that the engine has counted in each old file before. The same number must have been shuffled.
+    /// The number of rows in each old file, as the engine counted them beforehand. The same number must have been
+    /// shuffled.
     pub counted: &'a [u64],
-    /// Tells where rows are in the new files.
+    /// Returns the positions of rows in the new files.
     pub locate: &'a mut Locate<'a>,
 }
 
 impl OptimizePlan {
-    /// Returns whether there are files for an engine to write.
+    /// Returns whether there are files that an engine can write.
     pub fn is_for_engines(&self) -> bool {
         !self.request.dry_run
     }
@@ -94,32 +95,32 @@ impl OptimizePlan {
         })
     }
 
-    /// Returns the number of batches, which are one commit each.
+    /// Returns the number of batches. Each batch is one commit.
     pub fn batches(&self) -> usize {
         self.batches.len()
     }
 
-    /// Returns the number of new files of all batches, and so of the tasks of an engine.
+    /// Returns the number of new files in all batches, which is also the number of an engine's tasks.
     pub fn tasks(&self) -> usize {
         self.batches.iter().flatten().map(|bin| bin.new_files(self.target)).sum()
     }
 
-    /// Returns the number of bins of all batches.
+    /// Returns the total number of bins in all batches.
     pub fn bins(&self) -> usize {
         self.batches.iter().map(Vec::len).sum()
     }
 
-    /// Returns the size of all files that are written again, in bytes.
+    /// Returns the total size in bytes of all files that will be rewritten.
     pub fn bytes(&self) -> u64 {
         self.batches.iter().flatten().map(Bin::bytes).sum()
     }
 
-    /// Returns the old files of a batch, bin after bin, in the order of their rows in the new files.
+    /// Returns the old files of a batch, bin after bin, in the order that their rows have in the new files.
     pub fn files(&self, batch: usize) -> impl Iterator<Item = &ListedFile> {
         self.batches.get(batch).into_iter().flatten().flat_map(|bin| &bin.files)
     }
 
-    /// Returns where the rows of each bin of a batch are written.
+    /// Returns how the rows of each bin of a batch are written.
     pub fn outputs(&self, batch: usize) -> Vec<BinOutput> {
         let output = |bin: &Bin| {
             let partition_values = self.values_of(bin);
@@ -139,12 +140,12 @@ impl OptimizePlan {
     }
 
     /// Commits a batch that the tasks of an engine have written, according to their `reports`. Returns the version;
-    /// `None` if the whole batch had to be given up because other writers have removed the rows. An engine that has
-    /// `ordered` rows passes more about them.
+    /// `None` if the whole batch had to be given up because other writers have removed its rows. If the engine has
+    /// ordered rows, `ordered` contains additional information.
     ///
     /// # Errors
-    /// `CorruptData` for a report that does not fit the plan, and the errors of commits of [`super::optimize`]. The new
-    /// files are deleted then, unless they may be part of the table.
+    /// Returns `CorruptData` for a report that does not match the plan, and the errors of commits of
+    /// [`super::optimize`]. The new files are then deleted, unless they may be part of the table.
     pub fn commit_reported<'a>(
         &'a mut self,
         batch: usize,
@@ -172,7 +173,7 @@ impl OptimizePlan {
         Optimized { commits: self.commits, metrics: self.metrics.ended(self.environment.now_ms()) }
     }
 
-    /// Returns the partition values of a bin. An empty one is NULL (protocol, "Partition Value Serialization").
+    /// Returns the partition values of a bin. An empty string is NULL (protocol, "Partition Value Serialization").
     pub(super) fn values_of(&self, bin: &Bin) -> Vec<Option<String>> {
         let of_bin = bin.files.first().map(|file| &file.add.partition_values);
         let value = |name: &String| of_bin.and_then(|values| values.get(name)).cloned().flatten();

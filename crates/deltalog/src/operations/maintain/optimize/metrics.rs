@@ -1,4 +1,4 @@
-//! The metrics of an OPTIMIZE, for its commits and its result, under the names that the JVM connector uses.
+//! The metrics of an OPTIMIZE, which its commits and its result contain under the names that the JVM connector uses.
 
 use serde_json::Value;
 
@@ -31,22 +31,22 @@ impl FileSizes {
         self.0.iter().sum()
     }
 
-    /// Returns the size of the smallest file, 0 if there is none.
+    /// Returns the size of the smallest file; 0 if there are no files.
     pub fn min(&self) -> u64 {
         self.0.iter().min().copied().unwrap_or_default()
     }
 
-    /// Returns the size of the largest file, 0 if there is none.
+    /// Returns the size of the largest file; 0 if there are no files.
     pub fn max(&self) -> u64 {
         self.0.iter().max().copied().unwrap_or_default()
     }
 
-    /// Returns the mean size, 0 if there is no file.
+    /// Returns the mean size; 0 if there are no files.
     pub fn mean(&self) -> f64 {
         if self.0.is_empty() { 0.0 } else { self.total() as f64 / self.count() as f64 }
     }
 
-    /// Returns the size that `percent` of the files do not exceed, 0 if there is none.
+    /// Returns the size that `percent` percent of the files do not exceed; 0 if there are no files.
     fn percentile(&self, percent: usize) -> u64 {
         let mut sizes = self.0.clone();
         sizes.sort_unstable();
@@ -55,33 +55,34 @@ impl FileSizes {
     }
 }
 
-/// Files and their size.
+/// A number of files and their total size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct FileCount {
     /// The number of files.
     pub files: u64,
-    /// Their size in bytes.
+    /// The total size of the files in bytes.
     pub bytes: u64,
 }
 
-/// What an OPTIMIZE of a clustered table has found and planned. A cube is a set of files that were clustered together.
+/// The cubes and files that an OPTIMIZE of a clustered table has found and planned. A cube is a set of files that
+/// were clustered together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ClusteringStats {
-    /// The files in cubes by the table's clustering columns.
+    /// The files that belong to cubes with the table's current clustering columns.
     pub input_cube_files: FileCount,
-    /// The other files: not clustered, by other columns, or by other implementations.
+    /// All other files: not clustered, clustered by other columns, or clustered by other implementations.
     pub input_other_files: FileCount,
-    /// The number of cubes by the table's clustering columns.
+    /// The number of cubes with the table's current clustering columns.
     pub input_cubes: u64,
-    /// The files that are clustered again.
+    /// The files that are rewritten into new cubes.
     pub merged_files: FileCount,
-    /// The number of cubes that these files become.
+    /// The number of cubes that these files are combined into.
     pub output_cubes: u64,
 }
 
-/// The metrics of an OPTIMIZE, or of a dry run of it.
+/// The metrics of an OPTIMIZE, or of a dry run.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct OptimizeMetrics {
@@ -91,28 +92,28 @@ pub struct OptimizeMetrics {
     pub removed: FileSizes,
     /// Whether rows were ordered along a curve.
     pub is_z_order: bool,
-    /// The metrics of clustering, for a clustered table.
+    /// The metrics of clustering, if the table is clustered.
     pub clustering: Option<ClusteringStats>,
-    /// The number of files in the chosen partitions.
+    /// The number of files in the selected partitions.
     pub considered_files: u64,
-    /// The number of partitions with new files.
+    /// The number of partitions that have new files.
     pub partitions: u64,
     /// The number of new files that were planned.
     pub bins: u64,
     /// The number of commits that were planned.
     pub batches: u64,
-    /// The number of planned files that were given up because another writer had removed their rows.
+    /// The number of planned new files that were given up, because another writer had removed their rows.
     pub given_up: u64,
-    /// The number of deletion vectors of the old files.
+    /// The number of deletion vectors that the old files had.
     pub removed_vectors: u64,
-    /// The number of rows that these vectors marked as deleted.
+    /// The number of rows that these deletion vectors marked as deleted.
     pub removed_vector_rows: u64,
-    /// The number of rows that other writers deleted in the meantime, and that are deleted in the
-    /// new files.
+    /// The number of rows that other writers deleted during the operation, and that are deleted in the new files as
+    /// well.
     pub carried_rows: u64,
-    /// When it began, in milliseconds since the epoch.
+    /// The time at which the operation began, in milliseconds since the epoch.
     pub started_ms: i64,
-    /// When it ended.
+    /// The time at which the operation ended, in milliseconds since the epoch.
     pub ended_ms: i64,
     /// The partitions that have new files.
     seen: std::collections::BTreeSet<String>,
@@ -128,7 +129,7 @@ impl OptimizeMetrics {
         self
     }
 
-    /// Returns the number of considered files that are kept.
+    /// Returns the number of considered files that are not rewritten.
     pub fn skipped_files(&self) -> u64 {
         self.considered_files.saturating_sub(self.removed.count())
     }
@@ -155,7 +156,7 @@ impl OptimizeMetrics {
         }
     }
 
-    /// Counts files that are to be replaced by `new` ones.
+    /// Counts old files, which will be replaced by the files `new`.
     pub(super) fn note<'a>(&mut self, sources: &[Source], new: impl Iterator<Item = &'a Add>) {
         sources.iter().for_each(|source| self.note_removed(&source.add));
         if let Some(first) = sources.first() {
@@ -164,7 +165,7 @@ impl OptimizeMetrics {
         new.for_each(|new| self.added.push(size(new)));
     }
 
-    /// Adds what one commit has done.
+    /// Adds the results of one commit.
     pub(super) fn add(&mut self, other: Self) {
         self.added.extend(&other.added);
         self.removed.extend(&other.removed);

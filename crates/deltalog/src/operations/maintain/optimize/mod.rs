@@ -1,4 +1,4 @@
-//! OPTIMIZE: rewrites files as fewer, larger ones, or in another order, with the same rows.
+//! OPTIMIZE: rewrites files as fewer, larger files, or in another order, with the same rows.
 //!
 //! ```text
 //!   files of the base ── plan ──► bins: small files of one partition, in the order in which they were added,
@@ -10,30 +10,32 @@
 //!        another writer has removed a file ───────────────────────┘ the bin is given up, the rest is committed
 //! ```
 //!
-//! - Rows are moved and never changed: `dataChange` is false, so that readers of changes see nothing (protocol, "Add
-//!   File and Remove File"). Rows that deletion vectors delete are left out. With row tracking, the others keep their
-//!   ids and commit versions (`row_copy`).
-//! - A new file contains the rows of its bin, file after file, each in its order. The position of a row in the new file
-//!   therefore follows from its position in the old file ([`moved`]), and rows that other writers delete by deletion
-//!   vectors while files are written can be deleted in the new files as well.
-//! - With Z-order, the rows of a partition are ordered along a curve through the values of some columns ([`ordered`]),
-//!   so that scans can skip files by the statistics of each of these columns. The new order is recorded, or reported by
-//!   an engine, so deletion vectors can be carried over as well. A second run writes all files again.
-//! - Concurrent commits that add, delete or move rows do not make it fail. Changes of the protocol, of the metadata and
-//!   of the clustering columns do.
-//! - The size of each commit is bounded. If something fails later, earlier commits remain.
-//! - A file of three quarters of the target size is large enough. A smaller one is chosen only together with another
-//!   one that fits into the same new file, or because of its deleted rows. So a second run mostly has nothing to do,
-//!   unless the new files became much smaller than the old ones together.
-//! - In a clustered table, new files are ordered along Hilbert's curve through the clustering columns, together with a
-//!   few of the files that were clustered before ([`clustered`]). Files that another implementation has clustered
-//!   (`clusteringProvider`) are left alone, because mixing their rows would undo its work.
-//! - An engine may write the files of a batch instead, and report how many rows of each old file it has copied
-//!   ([`external`], [`reported`]).
+//! - Rows are moved and never changed: `dataChange` is false, so that readers of changes see no change (protocol,
+//!   "Add File and Remove File"). Rows that deletion vectors delete are left out. With row tracking, all other rows
+//!   keep their ids and commit versions (`row_copy`).
+//! - A new file contains the rows of its bin, file after file, and the rows of each file keep their order. The
+//!   position of a row in the new file can therefore be computed from its position in the old file ([`moved`]). Rows
+//!   that other writers delete by deletion vectors, while files are being written, can thus be deleted in the new
+//!   files as well.
+//! - With Z-order, the rows of a partition are ordered along a curve through the values of some columns
+//!   ([`ordered`]), so that scans can skip files by the statistics of each of these columns. The new order is
+//!   recorded here or reported by an engine, so deletion vectors can be carried over in this case too. A second run
+//!   rewrites all files again.
+//! - The operation does not fail because of concurrent commits that add, delete or move rows. It fails if the
+//!   protocol, the metadata or the clustering columns change.
+//! - The size of each commit is limited. If the operation fails later, earlier commits remain.
+//! - A file of three quarters of the target size is large enough. A smaller file is chosen only together with another
+//!   file that fits into the same new file, or because of its deleted rows. A second run therefore usually has
+//!   nothing to do, unless the new files became much smaller than the old files together.
+//! - In a clustered table, new files are ordered along Hilbert's curve through the clustering columns, together with
+//!   a few of the files that were clustered before ([`clustered`]). Files that another implementation has clustered
+//!   (`clusteringProvider`) are not rewritten, because mixing their rows would undo its work.
+//! - An engine may write the files of a batch, and report how many rows of each old file it has copied ([`external`],
+//!   [`reported`]).
 //!
-//! REORG … APPLY (PURGE) does the same with other files ([`OptimizeRequest::purges`]): files with deletion vectors, and
-//! files whose footers have columns that were dropped. A second run only reads footers and finds nothing to do.
-//! Clustered files are rewritten one by one.
+//! REORG … APPLY (PURGE) rewrites other files in the same way ([`OptimizeRequest::purges`]): files with deletion
+//! vectors, and files whose footers contain columns that were dropped. A second run only reads footers and finds
+//! nothing to do. Clustered files are rewritten one by one.
 
 mod bins;
 mod checked;
@@ -74,48 +76,49 @@ pub(crate) use small_files::{SmallFiles, compact_small_files};
 /// The share of deleted rows at which a file is rewritten, regardless of its size.
 const MOST_DELETED: f64 = 0.05;
 
-/// The size of the old files of one commit, in bytes.
+/// The size in bytes of the old files that one commit replaces.
 const BYTES_OF_A_COMMIT: u64 = 16 << 30;
 
-/// A request to merge small files into fewer, larger ones, or to order the rows of files.
+/// A request to merge small files into fewer, larger files, or to order the rows of files.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct OptimizeRequest {
-    /// A predicate on partition columns, in SQL, that chooses the partitions; all of them if `None`. Times without a
-    /// zone are in UTC.
+    /// A SQL predicate on partition columns that selects partitions; `None` for all partitions. Times without a zone
+    /// are in UTC.
     pub predicate: Option<String>,
-    /// The columns of the curve along which the rows of each partition are ordered; if there are none, the order stays
-    /// as it is. With columns, all files of the partitions are written again.
+    /// The columns by which the rows of each partition are ordered along a curve. If there are none, rows keep their
+    /// order. If there are columns, all files of the selected partitions are rewritten.
     pub z_order: Vec<ColumnPath>,
-    /// The curve.
+    /// The curve for ordering rows.
     pub curve: Curve,
-    /// The maximum size of new files in bytes, estimated from the sizes of the old ones. Files smaller than three
-    /// quarters of it are chosen. `None` for the table's own (`delta.targetFileSize`, else 128 MiB).
+    /// The maximum size of new files in bytes, estimated from the sizes of the old files. Files smaller than three
+    /// quarters of it are chosen. `None` for the table's setting (`delta.targetFileSize`, or 128 MiB).
     pub target_size: Option<u64>,
-    /// Whether all files of a clustered table are clustered by its present columns, instead of only new files
-    /// (`OPTIMIZE … FULL`). Files of cubes that are already large enough are not rewritten.
+    /// Whether to cluster all files of a clustered table by its current columns, and not only new files (`OPTIMIZE …
+    /// FULL`). Files of cubes that are already large enough are not rewritten.
     pub full: bool,
-    /// The size in bytes up to which files of a clustered table are ordered together, as one cube. At two thirds of it
-    /// a cube is finished. `None` for 150 GiB, as in the JVM implementation. Rows of a cube that do not fit in memory
-    /// are written to a temporary file.
+    /// The maximum size in bytes of the files of a clustered table that are ordered together as one cube. A cube is
+    /// finished when it reaches two thirds of this size. `None` for 150 GiB, as in the JVM implementation. Rows of a
+    /// cube that do not fit in memory are written to a temporary file.
     pub cube_size: Option<u64>,
     /// The share of deleted rows at which a file is rewritten, regardless of its size.
     pub most_deleted: f64,
-    /// Whether to choose files because they contain more than the rows of the table: deleted rows, or values of columns
-    /// that the schema no longer has. Their sizes do not matter. This is `REORG … APPLY (PURGE)`. It reads the footers
-    /// of all files without deletion vectors.
+    /// Whether to choose files because they contain more than the rows of the table: deleted rows, or values of
+    /// columns that the schema no longer has. Their sizes do not matter. This is `REORG … APPLY (PURGE)`. It reads
+    /// the footers of all files without deletion vectors.
     pub purges: bool,
     /// The size in bytes of the old files that one commit replaces.
     pub bytes_of_a_commit: u64,
     /// The minimum time between two commits.
     pub commit_interval: Option<Duration>,
-    /// Whether the new files are read again and compared row by row with the old ones before they are committed.
+    /// Whether to read the new files again, and compare them row by row with the old files, before they are
+    /// committed.
     pub check_rows: bool,
-    /// Whether to write nothing and only return the metrics of what would be done, with estimated sizes.
+    /// Whether to write nothing and only return the metrics, with estimated sizes.
     pub dry_run: bool,
-    /// More fields of the commits, such as user metadata.
+    /// Additional fields of the commits, such as user metadata.
     pub operation: Operation,
-    /// Whether a write has started the operation, as the commits then record.
+    /// Whether a write has started the operation. The commits record this.
     pub(crate) is_automatic: bool,
 }
 
@@ -144,32 +147,32 @@ impl Default for OptimizeRequest {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Optimized {
-    /// The commits, in order; none if there was nothing to do.
+    /// The commits, in order; empty if there was nothing to do.
     pub commits: Vec<Committed>,
-    /// The metrics.
+    /// The metrics of the operation.
     pub metrics: OptimizeMetrics,
 }
 
-/// Merges small files of `base`, and files with many deleted rows, into fewer, larger files; or orders the rows of all
-/// files of each partition by columns. In a clustered table, it clusters the rows of new files, and each commit then
-/// has at least one whole cube, however large.
+/// Merges small files of `base`, and files with many deleted rows, into fewer, larger files, or orders the rows of
+/// all files of each partition by columns. In a clustered table, clusters the rows of new files; each commit then
+/// contains at least one whole cube, regardless of its size.
 ///
 /// # Errors
-/// `InvalidArgument` for a predicate that reads columns other than partition columns, for sizes that make no sense, and
-/// for order columns that do not exist, are partition columns, or have no statistics. Also for a clustered table that
-/// is to be ordered by other columns, and for `full` on a table that is not clustered. `Unsupported` for a table that
-/// cannot be written. `CommitConflict` if another writer has changed the protocol, the metadata or the clustering
-/// columns; `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store. `Unavailable` or
-/// `PermissionDenied` if rows that do not fit in memory cannot be written to a temporary file. Earlier commits are
-/// kept.
+/// Returns `InvalidArgument` for a predicate that reads other columns than partition columns, for invalid sizes, and
+/// for order columns that do not exist, are partition columns, or have no statistics; also for a clustered table that
+/// should be ordered by other columns, and for `full` on a table that is not clustered. Returns `Unsupported` for a
+/// table that cannot be written, and `CommitConflict` if another writer has changed the protocol, the metadata or the
+/// clustering columns. Returns `Unavailable` or `PermissionDenied` if rows that do not fit in memory cannot be
+/// written to a temporary file. Also returns `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the
+/// store. Earlier commits remain.
 pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environment) -> Result<Optimized> {
     plan_optimize(base, request, environment)?.execute()
 }
 
-/// Plans what [`optimize`] does, for an engine that may write the files.
+/// Plans an OPTIMIZE without writing files. An engine may then write them.
 ///
 /// # Errors
-/// The errors of [`optimize`] that are about the request and the table.
+/// Returns the errors of [`optimize`] that concern the request and the table.
 pub fn plan_optimize(
     base: &Snapshot,
     mut request: OptimizeRequest,
@@ -244,7 +247,7 @@ impl OptimizePlan {
     /// Writes and commits the files in this process.
     ///
     /// # Errors
-    /// The errors of [`optimize`].
+    /// Returns the errors of [`optimize`].
     pub fn execute(mut self) -> Result<Optimized> {
         let (base, request, environment) = (&self.base, &self.request, &self.environment);
         if request.dry_run {
@@ -271,7 +274,7 @@ impl OptimizePlan {
     }
 }
 
-/// Returns how the files of `base` are clustered; `None` if the request does not cluster rows.
+/// Returns the settings for clustering the files of `base`; `None` if the request does not cluster rows.
 fn clustering(
     base: &Snapshot,
     request: &OptimizeRequest,

@@ -1,4 +1,4 @@
-//! Finds where rows are after their files were rewritten.
+//! Finds the new positions of rows after their files were rewritten.
 //!
 //! ```text
 //!   old files    a: 0 1 x 3      b: 0 x x 3        x: deleted when the files were written again
@@ -17,55 +17,56 @@ use roaring::RoaringTreemap;
 use crate::error::{Error, Result};
 use crate::write::{Overflow, Place};
 
-/// The place of an old file's rows among the rows of all old files together.
+/// The position of an old file's rows among the rows of all old files of a bin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moved {
-    /// The number of its first row.
+    /// The number of the file's first row, counted through all files.
     pub(super) start: u64,
-    /// How many rows it has.
+    /// The number of rows in the file.
     pub(super) rows: u64,
 }
 
-/// The order in which the new files contain the rows of the old ones.
+/// The order in which the new files contain the rows of the old files.
 #[derive(Debug)]
 pub(super) enum RowOrder {
-    /// They are in the order of their numbers.
+    /// The rows are ordered by their numbers.
     Kept,
     /// The numbers of the rows, in their new order.
     Changed(Numbers),
-    /// An order that an engine has made and can report.
+    /// An order that only an engine knows, and can report.
     Engine(EngineOrder),
 }
 
-/// The data needed to locate rows of a bin that an engine has ordered.
+/// The information needed to locate rows of a bin that an engine has ordered.
 #[derive(Debug)]
 pub(super) struct EngineOrder {
     /// The number of the first old file of the bin in its batch.
     pub(super) first_file: usize,
-    /// The number of the task of each new file, in their order.
+    /// For each new file, in order, the number of the task that wrote it.
     pub(super) tasks: Vec<usize>,
 }
 
-/// The file with the numbers of all rows whose order changes. It is empty until there are some.
+/// The temporary file for the numbers of all rows whose order changes. It is empty until there are such rows.
 pub(super) type NumberFile = Arc<Mutex<Overflow>>;
 
 /// Numbers of rows, in a temporary file.
 pub(super) struct Numbers {
     file: NumberFile,
     places: Vec<Place>,
-    /// Numbers that have not been written to the file yet.
+    /// The numbers that have not been written to the file yet.
     last: Vec<u64>,
 }
 
-/// How many numbers of a bin are kept in memory. The limit is low because there may be tens of thousands of bins.
+/// The maximum number of a bin's row numbers that stay in memory. It is low because there may be tens of thousands of
+/// bins.
 const FEW: usize = 1 << 10;
 
-/// How many numbers are written at once.
+/// The number of row numbers that are written at once.
 const AT_ONCE: usize = 1 << 16;
 
 impl RowOrder {
-    /// Returns where rows, given by their numbers, are in new files, which have the given numbers of rows: a set of
-    /// positions for each file; `None` if only an engine knows.
+    /// Returns the positions that rows, given by their numbers, have in the new files: a set of positions for each
+    /// file. `None` means that only an engine knows them. The new files have the given numbers of rows.
     ///
     /// # Errors
     /// `Unavailable` if the temporary file cannot be read.
@@ -98,7 +99,8 @@ impl RowOrder {
     }
 }
 
-/// Finds the file for each of a list of ascending row numbers that count through all files.
+/// Finds the file that contains each of a list of rows. The rows are given by ascending numbers that count through
+/// all files.
 struct FilePlaces<'a> {
     files: &'a [u64],
     file: usize,
@@ -126,7 +128,7 @@ impl Numbers {
         Self { file, places: Vec::new(), last: Vec::new() }
     }
 
-    /// Adds numbers.
+    /// Appends numbers to the list.
     ///
     /// # Errors
     /// `Unavailable` or `PermissionDenied` if the temporary file cannot be written.
@@ -138,7 +140,8 @@ impl Numbers {
         self.flush()
     }
 
-    /// Completes the list. A few numbers stay in memory, so that small tables need no temporary file.
+    /// Completes the list. If there are only a few numbers, they stay in memory, so that small tables need no
+    /// temporary file.
     ///
     /// # Errors
     /// Returns the same errors as [`Numbers::extend`].
@@ -150,7 +153,7 @@ impl Numbers {
         self.flush()
     }
 
-    /// Writes the numbers that are in memory.
+    /// Writes the numbers in memory to the file.
     fn flush(&mut self) -> Result<()> {
         if self.last.is_empty() {
             return Ok(());
@@ -187,8 +190,9 @@ impl std::fmt::Debug for Numbers {
 }
 
 impl Moved {
-    /// Returns the numbers of `rows` of the old file. `deleted` are its rows that were already deleted, so that they
-    /// were not rewritten and have no number. Returns `None` if one of `rows` is among them.
+    /// Returns the numbers of `rows`, given by their positions in the old file. `deleted` are the rows of the file
+    /// that were already deleted; they were not rewritten and have no number. Returns `None` if one of `rows` is
+    /// among them.
     pub(super) fn numbers(self, rows: &RoaringTreemap, deleted: &RoaringTreemap) -> Option<RoaringTreemap> {
         let number = |row: u64| {
             let at = row.checked_sub(deleted.rank(row))?;
@@ -226,7 +230,8 @@ mod tests {
             prop_assert_eq!(moved.numbers(&of(&asked), &of(&deleted)), expected);
         }
 
-        /// Each row is found in exactly one place: where the new files, read one after another, have its number.
+        /// Each row is found in exactly one place: where its number occurs when the new files are read one after
+        /// another.
         #[test]
         fn rows_are_found_in_their_new_order(
             order in (0..60_usize).prop_flat_map(|rows| Just((0..rows as u64).collect::<Vec<_>>()).prop_shuffle()),

@@ -1,13 +1,13 @@
-//! Orders the rows of bins along a curve through the ranks of the values of some columns.
+//! Orders the rows of bins along a curve through the ranks of the values in some columns.
 //!
 //! ```text
 //!   the columns of all rows ── sample ──► boundaries of ranks
 //!   all rows ── place on the curve ──► sorted, in a temporary file if need be ──► files with as many rows each
 //! ```
 //!
-//! - The rows are read twice. Memory never holds more rows than fit into the budget, plus one block of each run in the
-//!   temporary file.
-//! - The number of new files follows from the size of the old ones.
+//! - The rows are read twice. At any time, memory contains at most the rows that fit into the budget, and one block
+//!   of each run in the temporary file.
+//! - The number of new files is determined by the size of the old files.
 
 use std::collections::BTreeSet;
 
@@ -29,12 +29,12 @@ use crate::scan::RowScan;
 use crate::snapshot::Snapshot;
 use crate::write::{Dictionaries, WriteOptions};
 
-/// The number of batches of sorted rows that may wait to be encoded.
+/// The maximum number of batches of sorted rows that wait to be encoded.
 const AHEAD: usize = 4;
 
-/// How rows are ordered.
+/// How the rows of bins are ordered.
 pub(super) struct Ordering {
-    /// The columns, in the spelling of the schema.
+    /// The columns by which rows are ordered, spelled as in the schema.
     columns: Vec<ColumnPath>,
     curve: Curve,
     /// The size of new files, in bytes.
@@ -44,11 +44,11 @@ pub(super) struct Ordering {
 }
 
 impl Ordering {
-    /// Returns how the rows of `base` are ordered by `columns`.
+    /// Returns the ordering of the rows of `base` by `columns`.
     ///
     /// # Errors
-    /// `InvalidArgument` for a column that does not exist, that is a partition column, that is named twice, or that has
-    /// no minimum and maximum in the statistics; for too many columns; and for a table that is clustered.
+    /// Returns `InvalidArgument` for a column that does not exist, that is a partition column, that is named twice,
+    /// or that has no minimum and maximum in the statistics; for too many columns; and for a clustered table.
     pub(super) fn of(base: &Snapshot, columns: &[ColumnPath], curve: Curve, target: u64) -> Result<Self> {
         let refused = |message: String, hint: &str| Err(Error::invalid_argument(message).with_hint(hint));
         let clustered: Vec<String> =
@@ -80,7 +80,7 @@ impl Ordering {
         Ok(Self { columns, curve, target, makes_cubes: false })
     }
 
-    /// Returns how rows are ordered in a table that is clustered by `columns`.
+    /// Returns the ordering of rows in a table that is clustered by `columns`.
     pub(super) fn of_cubes(columns: Vec<ColumnPath>, target: u64) -> Self {
         Self { columns, curve: Curve::Hilbert, target, makes_cubes: true }
     }
@@ -106,11 +106,11 @@ fn is_partition(base: &Snapshot, column: &ColumnPath) -> bool {
 }
 
 impl BinRewriter<'_> {
-    /// Writes the rows of a bin to files, along the curve.
+    /// Writes the rows of a bin to files, in the order of the curve.
     ///
     /// # Errors
-    /// `CorruptData`; errors of the store; `Unavailable` or `PermissionDenied` if rows that do not fit in memory cannot
-    /// be written to a temporary file.
+    /// Returns `CorruptData`, errors of the store, and `Unavailable` or `PermissionDenied` if rows that do not fit in
+    /// memory cannot be written to a temporary file.
     pub(super) fn order(&self, bin: &Bin, ordering: &Ordering, memory: usize) -> Result<Rewritten> {
         let places = self.sample(bin, ordering)?.places(ordering.curve);
         let mut sorter = Sorter::new(memory / 2, std::env::temp_dir());
@@ -143,7 +143,7 @@ impl BinRewriter<'_> {
         Ok(sample)
     }
 
-    /// Writes sorted rows to this number of files of about `bytes` bytes each. They are added to `new`.
+    /// Writes sorted rows to the given number of files, of about `bytes` bytes each, and adds the files to `new`.
     fn write(
         &self,
         sorter: Sorter,
@@ -179,7 +179,7 @@ impl BinRewriter<'_> {
             }
             Ok(())
         };
-        // The next rows are merged while the last ones are encoded.
+        // The next rows are merged in another thread while the previous rows are encoded.
         parallel::relay(AHEAD, |send| sorter.finish(|batch, own| send((batch, own))), write)?;
         numbers.finish()
     }

@@ -1,4 +1,4 @@
-//! Plans which files are rewritten, and which of them together.
+//! Plans which files are rewritten, and which of them are rewritten together.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use crate::protocol::{Add, PartitionValues};
 use crate::snapshot::Snapshot;
 use crate::values::stats::num_records;
 
-/// The planned changes of the files of a version.
+/// The files of a version that are to be rewritten.
 pub(super) struct Plan {
-    /// The files that are written again together, in the order of their partitions.
+    /// The files that are rewritten together, ordered by partition.
     pub(super) bins: Vec<Bin>,
-    /// The number of files in the chosen partitions.
+    /// The number of files in the selected partitions.
     pub(super) considered_files: u64,
 }
 
-/// Which files are written again.
+/// Which files are rewritten.
 pub(super) enum Choice {
-    /// Files smaller than three quarters of the target size, if another file fits into the same new one, and files that
-    /// have lost at least this share of their rows. Each bin becomes one file.
+    /// Files smaller than three quarters of the target size, if another file fits into the same new file, and files
+    /// that have lost at least this share of their rows. Each bin becomes one file.
     SmallOrDeleted(f64),
     /// Files with deletion vectors or with columns that were dropped. Each bin becomes one file.
     Purged,
@@ -33,28 +33,28 @@ pub(super) enum Choice {
     All,
 }
 
-/// Files of one partition.
+/// Files of one partition that are rewritten together.
 pub(super) struct Bin {
     pub(super) files: Vec<ListedFile>,
     pub(super) order: BinOrder,
 }
 
-/// In which order the rows of a bin are written.
+/// The order in which the rows of a bin are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BinOrder {
-    /// File after file, each in its order, to one file.
+    /// File after file, with the rows of each file in their old order, to a single file.
     Kept,
-    /// Along a curve, to as many files as they need.
+    /// Along a curve, to as many files as are needed.
     Curve,
 }
 
 impl Bin {
-    /// Returns the size of the files in bytes.
+    /// Returns the total size of the files in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.files.iter().map(|file| size(&file.add)).sum()
     }
 
-    /// Returns how many bytes have to be read, and to be written if their order changes.
+    /// Returns how many bytes have to be read, plus the bytes that have to be written if the order changes.
     pub(super) fn work(&self) -> u64 {
         match self.order {
             BinOrder::Kept => self.bytes(),
@@ -62,12 +62,12 @@ impl Bin {
         }
     }
 
-    /// Returns the number of rows, deleted ones included, if the statistics have it.
+    /// Returns the number of rows, including deleted rows, if the statistics state it.
     pub(super) fn rows(&self) -> Option<u64> {
         self.files.iter().map(|file| file.add.stats.as_deref().and_then(num_records)).sum()
     }
 
-    /// Returns how many new files of about `target` bytes the rows become.
+    /// Returns the number of new files of about `target` bytes that the rows are written to.
     pub(super) fn new_files(&self, target: u64) -> usize {
         let files = match self.order {
             BinOrder::Kept => 1,
@@ -76,7 +76,7 @@ impl Bin {
         usize::try_from(files).unwrap_or(usize::MAX)
     }
 
-    /// Returns how many files of about `target` bytes hold the rows.
+    /// Returns the number of files of about `target` bytes that can hold the rows.
     pub(super) fn files_of(&self, target: u64) -> u64 {
         self.files.iter().map(|file| live_bytes(&file.add)).sum::<u64>().div_ceil(target.max(1))
     }
@@ -87,8 +87,8 @@ impl Plan {
     /// is true.
     ///
     /// # Errors
-    /// `InvalidArgument` for a predicate that reads other than partition columns, or that cannot be evaluated;
-    /// `CorruptLog`, `CorruptData` for a file that is not Parquet, and errors of the store.
+    /// Returns `InvalidArgument` for a predicate that reads other columns than partition columns, or that cannot be
+    /// evaluated; `CorruptLog`; `CorruptData` for a file that is not Parquet; and errors of the store.
     pub(super) fn of(
         base: &Snapshot,
         predicate: Option<&Predicate>,
@@ -104,8 +104,8 @@ impl Plan {
         let mut bins = Vec::new();
         visit_files(base, predicate, |batch, files| {
             let mut unknown = Vec::new();
-            // Files that another implementation has clustered are left alone, because mixing their rows would undo its
-            // work.
+            // Files that another implementation has clustered are not rewritten, because mixing their rows would undo
+            // its work.
             let mut choose = |listed: ListedFile| match &listed.add.clustering_provider {
                 Some(_) if matches!(choice, Choice::Purged) => {
                     bins.push(Bin { files: vec![listed], order: BinOrder::Kept });
@@ -164,8 +164,8 @@ impl Plan {
     }
 }
 
-/// Returns whether the rows of a file may be mixed with rows of other files: if the file is not clustered, or the table
-/// no longer is.
+/// Returns whether the rows of a file may be mixed with rows of other files: if the file is not clustered, or if the
+/// table is no longer clustered.
 fn can_join(add: &Add, is_clustered: bool) -> bool {
     match &add.clustering_provider {
         None => true,
@@ -191,7 +191,7 @@ pub(super) fn deleted_rows(add: &Add) -> u64 {
     add.deletion_vector.as_ref().map_or(0, |vector| u64::try_from(vector.cardinality).unwrap_or_default())
 }
 
-/// Returns the share of a file's rows that are deleted. Without statistics the share counts as large.
+/// Returns the share of a file's rows that are deleted. If there are no statistics, a large share is assumed.
 fn deleted_share(add: &Add) -> f64 {
     match (deleted_rows(add), add.stats.as_deref().and_then(num_records)) {
         (0, _) => 0.0,
@@ -204,7 +204,7 @@ pub(super) fn has_many_deleted(add: &Add, most_deleted: f64) -> bool {
     add.deletion_vector.is_some() && deleted_share(add) >= most_deleted
 }
 
-/// Returns about how many bytes the remaining rows of a file take, at least one.
+/// Returns the approximate size in bytes of a file's remaining rows, which is at least one.
 pub(super) fn live_bytes(add: &Add) -> u64 {
     let deleted = deleted_share(add);
     let live = if deleted < 1.0 { size(add) as f64 * (1.0 - deleted) } else { size(add) as f64 };

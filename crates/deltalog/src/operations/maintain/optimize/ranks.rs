@@ -1,14 +1,14 @@
-//! Ranks the values of a column, based on a sample of the rows.
+//! Ranks the values of a column, based on a random sample of the rows.
 //!
 //! ```text
 //!   sample of a column, sorted     a a a a b d d e │ f f g k k k l z       boundaries: one value of each 2^-bits of it
 //!   rank of a value                how many boundaries are below it, and half of those that are equal to it
 //! ```
 //!
-//! - Values of any type that has an order are compared by the bytes of Arrow's row format: NULL is first, NaN last.
-//! - The ranks of rare values lie close together, and the ranks of frequent ones far apart, so that each bit of a rank
-//!   divides the rows about equally, however the values are distributed.
-//! - Only the first bytes of a value count, because statistics contain only a prefix of a string.
+//! - Values of any ordered type are compared as the bytes of Arrow's row format: NULL comes first, NaN last.
+//! - The ranks of rare values are close together, and the ranks of frequent values are far apart. Each bit of a rank
+//!   thus divides the rows into two groups of about equal size, regardless of the distribution of the values.
+//! - Only the first bytes of a value matter, because statistics only contain a prefix of a string.
 
 use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array, RecordBatch, UInt32Array};
 use arrow::compute::{take, unary};
@@ -21,14 +21,14 @@ use crate::error::{Error, Result};
 use crate::expression::predicate::{ColumnPath, column_at};
 use crate::runtime::parallel;
 
-/// The number of rows of the sample.
+/// The maximum number of rows in the sample.
 const SAMPLE: usize = 1 << 16;
 
-/// The number of leading bytes of a value that are compared. In Arrow's row format, this is room for the 32
-/// characters that statistics keep of a string.
+/// The number of bytes at the beginning of a value that are compared. In Arrow's row format, they cover the 32
+/// characters of a string that statistics contain.
 const PREFIX: usize = 160;
 
-/// The least number of rows for which computing positions in another thread pays off.
+/// The minimum number of rows for which positions are computed in another thread.
 const MIN_PART: usize = 1 << 11;
 
 /// A random sample of rows, in which each row is equally likely.
@@ -43,7 +43,7 @@ struct SampledColumn {
     values: Vec<Box<[u8]>>,
 }
 
-/// A column in the form in which its values are compared as bytes.
+/// A column whose values can be compared as bytes.
 struct Comparable {
     path: ColumnPath,
     converter: RowConverter,
@@ -60,18 +60,18 @@ struct RankedColumn {
     boundaries: Boundaries,
 }
 
-/// The values at which ranks change, in order.
+/// The values at which the rank changes, in ascending order.
 struct Boundaries {
-    /// The first bytes of the values, which usually suffice to distinguish them. They are close together in memory.
+    /// The first bytes of each value, which usually suffice to distinguish the values. They are adjacent in memory.
     first: Vec<u64>,
     values: Vec<Box<[u8]>>,
 }
 
 impl Sample {
-    /// Creates an empty sample of the columns at these paths of a table with this schema.
+    /// Creates an empty sample of the columns at these paths, in a table with this schema.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is no such column, or its values have no order.
+    /// Returns `InvalidArgument` if there is no such column, or if its values cannot be ordered.
     pub(super) fn new(schema: &Schema, columns: &[ColumnPath]) -> Result<Self> {
         let empty = RecordBatch::new_empty(Arc::new(schema.clone()));
         let columns = columns.iter().map(|path| {
@@ -83,7 +83,7 @@ impl Sample {
         Ok(Self { columns: columns.collect::<Result<_>>()?, seen: 0, random: Random(0) })
     }
 
-    /// Adds the rows of a batch.
+    /// Adds the rows of a batch to the sample.
     ///
     /// # Errors
     /// `SchemaMismatch` if the batch lacks a column.
@@ -119,7 +119,7 @@ impl Sample {
         Ok(())
     }
 
-    /// Returns the object that computes the positions of rows on `curve`.
+    /// Completes the sample. Returns an object that computes the positions of rows on `curve`.
     pub(super) fn places(self, curve: Curve) -> Places {
         let grid = Grid::new(curve, self.columns.len());
         let ranges = 1_usize << bits(self.columns.len());
@@ -141,7 +141,7 @@ impl Comparable {
 }
 
 impl Places {
-    /// Returns the positions of the rows of a batch.
+    /// Returns the positions of a batch's rows on the curve.
     ///
     /// # Errors
     /// `SchemaMismatch` if the batch lacks a column.
@@ -170,8 +170,8 @@ impl Places {
 }
 
 impl Boundaries {
-    /// Returns the rank of a value: how many boundaries are below it, and half of those that are equal to it. This
-    /// separates a frequent value from the values below and above it.
+    /// Returns the rank of a value: the number of boundaries below the value, plus half of the boundaries that are
+    /// equal to it. This separates a frequent value from the values below and above it.
     fn rank(&self, value: &[u8]) -> u32 {
         let number = first(value);
         let alike = self.first.partition_point(|boundary| *boundary < number);
@@ -191,7 +191,7 @@ fn prefix(bytes: &[u8]) -> &[u8] {
 }
 
 /// Returns the first bytes of a value as a number, without the byte that distinguishes NULL from values. The numbers
-/// are in the order of the values, but different values may have the same number.
+/// are ordered like the values, but different values may have the same number.
 fn first(bytes: &[u8]) -> u64 {
     let value = bytes.get(1..).unwrap_or_default();
     let mut first = [0; 8];
@@ -200,8 +200,8 @@ fn first(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// Returns floating-point numbers with one NaN, which is greater than all numbers as in Spark, and other values as they
-/// are.
+/// Replaces all NaNs of floating-point numbers by the NaN that is greater than all numbers, as in Spark. Returns
+/// other values unchanged.
 fn with_one_nan(values: ArrayRef) -> ArrayRef {
     match values.data_type() {
         DataType::Float32 => {
@@ -229,11 +229,12 @@ fn without_order(path: &ColumnPath) -> impl FnOnce(arrow::error::ArrowError) -> 
     move |error| Error::invalid_argument(message).with_source(error)
 }
 
-/// SplitMix64, which yields the same numbers in every run, so that the same rows are always ordered in the same way.
+/// The random numbers of SplitMix64. They are the same in every run, so that the same rows are always ordered in the
+/// same way.
 struct Random(u64);
 
 impl Random {
-    /// Returns a number below `end`, which is not 0.
+    /// Returns a random number below `end`, which must not be 0.
     fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
@@ -250,7 +251,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the positions for a table with one column, which are the ranks themselves.
+    /// Returns the positions of rows in a table with one column. They are the ranks of the values.
     fn ranks(values: ArrayRef) -> Vec<u128> {
         let batch = RecordBatch::try_from_iter_with_nullable([("a", values, true)]).unwrap();
         let mut sample = Sample::new(&batch.schema(), &[ColumnPath::new(["a"])]).unwrap();
@@ -258,7 +259,7 @@ mod tests {
         sample.places(Curve::Hilbert).of(&batch).unwrap()
     }
 
-    /// NULL is first, and then the values are in the order of Spark, in which NaN is the greatest number.
+    /// NULL comes first, followed by the values in Spark's order, in which NaN is the greatest number.
     #[test]
     fn values_of_any_type_are_ranked() {
         let long = "x".repeat(100);
@@ -315,7 +316,7 @@ mod tests {
         assert!((4_900..5_100).contains(&upper), "{upper}");
     }
 
-    /// Values that are rarer than one rank also differ from a frequent value, below and above it.
+    /// Values that are rarer than one rank still differ from a frequent value, whether they are below or above it.
     #[test]
     fn rare_values_are_told_apart_from_a_frequent_one() {
         let values = (0..100_000).map(|row| match row {
@@ -329,7 +330,7 @@ mod tests {
         assert!(null <= low && low < frequent && frequent < high, "{null} {low} {frequent} {high}");
     }
 
-    /// Statistics have 32 characters of a string, of up to four bytes each.
+    /// Statistics contain 32 characters of a string, with up to four bytes each.
     #[test]
     fn as_much_of_a_text_counts_as_statistics_have() {
         let texts = (0..1_000).map(|row| format!("{}{row:04}", "🙂".repeat(28)));

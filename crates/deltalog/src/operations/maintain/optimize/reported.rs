@@ -1,11 +1,12 @@
-//! Compares what the tasks of an engine have written with the plan of an OPTIMIZE.
+//! Compares the files that the tasks of an engine have written with the plan of an OPTIMIZE.
 //!
-//! - Each new file was written by exactly one task, and all of its rows come from the old files of its bin. It has as
-//!   many rows as were copied.
-//! - If the log has the number of rows of an old file, all rows that are not deleted must have been copied. If the
-//!   engine has counted the rows before, the copied rows must match that number, even if the log has none.
-//! - The rows of a bin that keeps its order come file after file, each in its order. This determines the position of
-//!   each row in the new file ([`super::moved`]).
+//! - Each new file must have been written by exactly one task. All of its rows must come from the old files of its
+//!   bin, and it must have as many rows as were copied.
+//! - If the log states the number of rows in an old file, all of its rows that are not deleted must have been copied.
+//!   If the engine has counted the rows beforehand, the copied rows must match that number, even if the log states no
+//!   number.
+//! - If a bin keeps the order of its rows, they come file after file, and the rows of each file are in their old
+//!   order. This determines the position of each row in the new file ([`super::moved`]).
 
 use std::ops::Range;
 
@@ -20,7 +21,7 @@ use crate::protocol::Add;
 use crate::values::stats::num_records;
 use crate::write::{Reported, ReportedBin};
 
-/// The output of the task with this number: the new file, and how many of its rows come from which old file.
+/// The output of one task: the new file, and how many of its rows come from each old file.
 struct Task {
     number: usize,
     rows: Vec<(u32, u64)>,
@@ -28,10 +29,10 @@ struct Task {
 }
 
 impl OptimizePlan {
-    /// Returns the bins of a batch as they were written, in their order.
+    /// Returns the bins of a batch as the tasks have written them, in the order of the plan.
     ///
     /// # Errors
-    /// `CorruptData` for a report that does not fit the plan.
+    /// Returns `CorruptData` for a report that does not match the plan.
     pub(super) fn rewritten(
         &self,
         batch: usize,
@@ -58,7 +59,7 @@ impl OptimizePlan {
         Ok(rewritten)
     }
 
-    /// Returns the bin with this number and its new files. The old files of the bin have the given numbers.
+    /// Returns the bin with number `number` and its new files. `numbers` are the numbers of its old files.
     fn written_bin(
         &self,
         bin: &Bin,
@@ -146,7 +147,7 @@ impl OptimizePlan {
     }
 }
 
-/// Returns what each of `count` tasks has written, by their numbers.
+/// Returns the output of each of `count` tasks, ordered by task number.
 fn tasks(reported: Reported, count: usize) -> Result<Vec<Task>> {
     let mut files: Vec<Option<Add>> = reported.files.into_iter().map(Some).collect();
     let mut found: Vec<Option<ReportedBin>> = (0..count).map(|_| None).collect();
@@ -172,7 +173,7 @@ fn tasks(reported: Reported, count: usize) -> Result<Vec<Task>> {
     }
 }
 
-/// Returns the error of tasks that have not done what was planned. Their batch is not committed.
+/// Returns the error for tasks that did not do what was planned. Their batch is not committed.
 fn faulty(what: String) -> Error {
     Error::corrupt_data(format!("{what}; nothing of this batch was committed"))
 }

@@ -1,8 +1,8 @@
 //! Writes the rows of bins to new files.
 //!
-//! - The rows of each old file are counted while they are read, because the positions in the new file depend on the
-//!   counts.
-//! - Several small files are read at a time, each as a whole; large files are read batch by batch.
+//! - The rows of each old file are counted while they are read, because the positions of rows in the new file depend
+//!   on these numbers.
+//! - Several small files are read concurrently, each of them completely. Large files are read batch by batch.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,29 +24,29 @@ use crate::snapshot::Snapshot;
 use crate::write::row_copy::RowCopy;
 use crate::write::{DataWriter, Overflow, TableWriteSpec, WriteOptions};
 
-/// The memory of all writers together, in bytes.
+/// The total memory of all writers, in bytes.
 const MEMORY: usize = 256 << 20;
 
-/// The number of bins that are ordered at the same time. The more memory each of them has, the fewer sorted runs it
-/// needs.
+/// The maximum number of bins that are ordered at the same time. The more memory each bin has, the fewer sorted runs
+/// it needs.
 const MOST_ORDERED: usize = 2;
 
-/// The maximum size of files that are read as a whole, and the maximum total size of files read at once.
+/// The maximum size of a file that is read completely, and the maximum total size of files that are read at once.
 const SMALL_FILE: u64 = 4 << 20;
 const READ_AT_ONCE: u64 = 16 << 20;
 
-/// Files that were written again.
+/// The result of rewriting the files of a bin.
 pub(super) struct Rewritten {
     pub(super) sources: Vec<Source>,
-    /// The new files; none if all rows of the old files are deleted.
+    /// The new files; empty if all rows of the old files are deleted.
     pub(super) new: Vec<NewFile>,
-    /// The order of the rows in the new files, taken one after another.
+    /// The order of the rows in the new files, if these are read one after another.
     pub(super) order: RowOrder,
 }
 
 impl Rewritten {
-    /// Returns the new places of an old file's rows, for writers that delete rows of it concurrently; `None` if the
-    /// order has changed.
+    /// Returns the new positions of an old file's rows, for writers that concurrently delete rows of this file.
+    /// Returns `None` if the order has changed.
     pub(super) fn moved(&self, source: &Source) -> Option<RowMove> {
         let RowOrder::Kept = self.order else { return None };
         let Source { add, moved } = source;
@@ -58,27 +58,27 @@ impl Rewritten {
 /// A new file.
 pub(super) struct NewFile {
     pub(super) add: Add,
-    /// The number of its rows.
+    /// The number of rows in the file.
     pub(super) rows: u64,
 }
 
 /// An old file.
 pub(super) struct Source {
-    /// The state of the file when it was read.
+    /// The action of the file when it was read.
     pub(super) add: Add,
-    /// The place of its rows in the bin.
+    /// The position of the file's rows in the bin.
     pub(super) moved: Moved,
 }
 
-/// Writes bins.
+/// Writes the rows of bins to new files.
 pub(super) struct BinRewriter<'a> {
     pub(super) base: &'a Snapshot,
     pub(super) copy: RowCopy,
-    /// How rows are ordered. Without it, each bin becomes one file with the rows in their present order.
+    /// How rows are ordered. If `None`, each bin becomes one file whose rows keep their order.
     ordering: Option<Ordering>,
-    /// How many bytes of old files were read and, where rows are ordered, also written.
+    /// The number of bytes of old files that were read. If rows are ordered, the bytes that were written are added.
     pub(super) progress: Progress,
-    /// Whether the rows of new files are compared with the rows of the old ones.
+    /// Whether to compare the rows of new files with the rows of the old files.
     pub(super) checks_rows: bool,
     /// The temporary file for the new order of rows.
     pub(super) numbers: NumberFile,
@@ -89,7 +89,7 @@ pub(super) struct BinRewriter<'a> {
 
 impl<'a> BinRewriter<'a> {
     /// # Errors
-    /// `InvalidArgument` for a table with row tracking that has a column with the name of a scan's row id
+    /// Returns `InvalidArgument` for a table with row tracking that has a column with the name of a scan's row id
     /// column.
     pub(super) fn new(
         base: &'a Snapshot,
@@ -99,7 +99,8 @@ impl<'a> BinRewriter<'a> {
         progress: Progress,
         environment: &'a Environment,
     ) -> Result<Self> {
-        // This code decides how many rows a file gets, so the writer must never start a new file because of its size.
+        // The number of rows in a file is decided here, so the writer must never start another file because of the
+        // size.
         let copy = RowCopy::of(base, spec.with_target_file_size(u64::MAX))?;
         let numbers = Arc::new(Mutex::new(Overflow::new(std::env::temp_dir())));
         let own = Mutex::new(OwnFiles::new(base.storage(), Some(base)));
@@ -109,9 +110,9 @@ impl<'a> BinRewriter<'a> {
     /// Writes the bins of a batch.
     ///
     /// # Errors
-    /// `CorruptData`, and errors of the store. No new file is left then.
+    /// Returns `CorruptData`, and errors of the store. All new files have then been deleted.
     pub(super) fn rewrite(&self, bins: &[Bin]) -> Result<Vec<Rewritten>> {
-        // A single writer already encodes on all cores; more threads only fill the pauses between files.
+        // A single writer already encodes on all cores. Additional threads only fill the pauses between files.
         let most = if self.ordering.is_some() { MOST_ORDERED } else { usize::MAX };
         let threads = parallel::cores().min(bins.len()).min(most).max(1);
         let outcome = parallel::each(bins, threads, |bin| match &self.ordering {
@@ -121,8 +122,8 @@ impl<'a> BinRewriter<'a> {
         self.settle(outcome)
     }
 
-    /// Returns the `outcome` of bins. If it is an error, all of their new files are deleted; otherwise the caller owns
-    /// them.
+    /// Returns `outcome`, the result of writing bins. If it is an error, deletes all new files; otherwise the caller
+    /// now owns them.
     pub(super) fn settle<T>(&self, outcome: Result<T>) -> Result<T> {
         let none = OwnFiles::new(self.base.storage(), Some(self.base));
         let own = std::mem::replace(&mut *self.own(), none);
@@ -133,7 +134,7 @@ impl<'a> BinRewriter<'a> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the rows of a bin to one file, in their present order.
+    /// Writes the rows of a bin to one file, without changing their order.
     pub(super) fn join(&self, files: &[ListedFile], memory_budget: usize) -> Result<Rewritten> {
         let (mut writer, mut read) = (self.writer(self.options(memory_budget))?, self.read_rows());
         let sources = self.read(files, |batch| {
@@ -142,30 +143,30 @@ impl<'a> BinRewriter<'a> {
         })?;
         let rows = sources.iter().map(|source| source.moved.rows).sum();
         let mut new: Vec<NewFile> = self.finished(writer, rows)?.into_iter().collect();
-        // A single file is clustered as well as before.
+        // A single file remains clustered as well as before.
         if let ([file], [new]) = (files, new.as_mut_slice()) {
             keep(&file.add, &mut new.add);
         }
         self.checked(files, &read, Rewritten { sources, new, order: RowOrder::Kept })
     }
 
-    /// Returns options for writers that together use this many bytes of memory.
+    /// Returns options for writers that together use the given amount of memory, in bytes.
     pub(super) fn options(&self, memory_budget: usize) -> WriteOptions {
         WriteOptions { memory_budget, ..WriteOptions::new(self.environment.clone()) }
     }
 
-    /// Returns a writer of one new file.
+    /// Returns a writer for one new file.
     pub(super) fn writer(&self, options: WriteOptions) -> Result<DataWriter> {
         DataWriter::new(self.base.storage().clone(), self.copy.spec.clone(), options)
     }
 
-    /// Completes a file with this number of rows; `None` if it has no rows.
+    /// Completes a file that has `rows` rows; returns `None` if there are no rows.
     pub(super) fn finished(&self, writer: DataWriter, rows: u64) -> Result<Option<NewFile>> {
         let mut new = writer.finish()?;
         self.own().add(new.iter().map(|add| &add.path));
         let added = new.pop();
         if !new.is_empty() || added.is_some() != (rows > 0) {
-            // The writer has made more than one file, so the positions of rows would be unknown.
+            // If the writer has created more than one file, the positions of rows are unknown.
             return Err(self
                 .base
                 .located(Error::corrupt_data("the rows of a partition did not become one file")));
@@ -173,7 +174,8 @@ impl<'a> BinRewriter<'a> {
         Ok(added.map(|add| NewFile { add: Add { data_change: false, ..add }, rows }))
     }
 
-    /// Calls `visit` with the rows of files, file after file, and returns where each file's rows are among them.
+    /// Calls `visit` with the rows of the files, file after file. Returns the position of each file's rows among all
+    /// rows.
     pub(super) fn read(
         &self,
         files: &[ListedFile],
@@ -217,7 +219,7 @@ impl<'a> BinRewriter<'a> {
     }
 }
 
-/// Divides files into groups: small files that are read as a whole at the same time, and large files on their own.
+/// Divides files into groups: small files that are read completely at the same time, or a single large file.
 fn groups(files: &[ListedFile]) -> Vec<&[ListedFile]> {
     let mut groups = Vec::new();
     let mut rest = files;

@@ -1,9 +1,10 @@
-//! A checksum over rows, to compare the rows before and after a rewrite.
+//! A checksum of rows, by which the rows before and after a rewrite can be compared.
 //!
-//! - Each row has a hash of all its values, and the sum of the hashes does not depend on the order of the rows. If a
-//!   row is lost, doubled or changed, the sum differs, with a chance of error of one in 2^64.
-//! - Values are hashed in Arrow's row format, which is the same for equal values of a type. It does not support maps,
-//!   so these are hashed as lists of their entries.
+//! - Each row has a hash of all its values, and the checksum is the sum of the hashes, so it does not depend on the
+//!   order of the rows. If a row is lost, duplicated or changed, the sum differs, except with a probability of one in
+//!   2^64.
+//! - Values are hashed in Arrow's row format, in which equal values of a type always have the same bytes. The format
+//!   does not support maps, so maps are hashed as lists of their entries.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
@@ -16,7 +17,7 @@ use arrow::row::{RowConverter, SortField};
 
 use crate::error::{Error, Result};
 
-/// The number of some rows, and the sum of their hashes.
+/// The number of rows, and the sum of the rows' hashes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct RowSum {
     pub(super) rows: u64,
@@ -49,7 +50,7 @@ impl RowSum {
     }
 }
 
-/// Returns the values with maps replaced by lists of entries, at any depth.
+/// Replaces maps by lists of their entries, at any depth.
 fn without_maps(values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     if !has_maps(values.data_type()) {
         return Ok(Arc::clone(values));
@@ -101,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns rows of several types, also nested ones with NULLs.
+    /// Returns rows of several types, including nested types with NULLs.
     fn rows(ids: &[i64]) -> RecordBatch {
         let texts = ids.iter().map(|id| (id % 3 > 0).then(|| format!("text {}", id % 7)));
         let mut map = MapBuilder::new(None, StringBuilder::new(), Int64Builder::new());
@@ -147,7 +148,7 @@ mod tests {
         for other in [all.slice(0, 39), with(all.slice(0, 1)), with(rows(&[41]))] {
             assert_ne!(sum([&all]), sum([&other]));
         }
-        // The rows differ in one value inside a map.
+        // The two rows differ in a single value inside of a map.
         let (one, other) = (rows(&[4]).project(&[2]).unwrap(), rows(&[7]).project(&[2]).unwrap());
         assert_ne!(sum([&one]), sum([&one.slice(0, 0)]));
         assert_eq!(one.column(0).as_map().value_length(0), other.column(0).as_map().value_length(0));

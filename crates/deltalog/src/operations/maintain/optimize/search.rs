@@ -1,9 +1,9 @@
-//! Finds rows in new files that an engine has ordered.
+//! Finds the positions of rows in new files that an engine has ordered.
 //!
-//! - The engine is asked once per attempt, for the rows of all bins together, and only for rows that it has not located
-//!   before: an answer takes minutes.
-//! - A bin is given up if the engine cannot locate its rows, after too many requests, or if there are too many rows to
-//!   locate.
+//! - An answer of the engine takes minutes. The engine is therefore asked once per attempt, for the rows of all bins
+//!   together, and only for rows that it has not located before.
+//! - A bin is given up if the engine cannot locate its rows, if the engine was asked too often, or if there are too
+//!   many rows to locate.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,18 @@ use roaring::RoaringTreemap;
 use super::moved::EngineOrder;
 use crate::error::{Error, Result};
 
-/// The maximum number of rows per request to an engine. Every task that takes part in the answer may have to count all
-/// of them.
+/// The maximum number of rows in a request to an engine. Every task of the engine may have to go through all of them.
 pub(super) const MOST_ROWS: u64 = 1 << 16;
 
 /// The maximum number of requests for rows of a batch.
 const MOST_SEARCHES: u32 = 3;
 
-/// Finds rows in the new files of an engine. A row is given by the number of its old file in the batch and its position
-/// there, in ascending order. Returns for each, in the same order, the number of the task of the new file and the
-/// position there; `None` if that is not known.
+/// Finds rows in the new files of an engine. A row is given by the number of its old file in the batch, and its
+/// position in that file; the rows are in ascending order. Returns for each row, in the same order, the number of the
+/// task that wrote the new file, and the position in that file. `None` means that the positions are not known.
 pub type Locate<'a> = dyn FnMut(&[(u32, u64)]) -> Result<Option<Vec<(u32, u64)>>> + 'a;
 
-/// The search for rows of a batch.
+/// A search for rows in the new files of a batch.
 pub(super) struct RowSearch<'a> {
     locate: Option<&'a mut Locate<'a>>,
     found: BTreeMap<(u32, u64), (u32, u64)>,
@@ -37,15 +36,15 @@ impl<'a> RowSearch<'a> {
         Self { locate: None, found: BTreeMap::new(), searches: 0 }
     }
 
-    /// Returns a search that asks an engine.
+    /// Returns a search that asks an engine, if `locate` is given.
     pub(super) fn of(locate: Option<&'a mut Locate<'a>>) -> Self {
         Self { locate, ..Self::none() }
     }
 
-    /// Looks for rows.
+    /// Asks for the positions of rows.
     ///
     /// # Errors
-    /// `CorruptData` for an answer with a different number of rows; errors of the engine.
+    /// Returns `CorruptData` for an answer with a different number of rows, and errors of the engine.
     pub(super) fn look_for(&mut self, rows: impl Iterator<Item = (u32, u64)>) -> Result<()> {
         let mut unknown: Vec<_> = rows.filter(|row| !self.found.contains_key(row)).collect();
         unknown.sort_unstable();
@@ -64,11 +63,11 @@ impl<'a> RowSearch<'a> {
         Ok(())
     }
 
-    /// Returns the positions of a bin's rows that were looked for: a set for each of its new files, which have the
-    /// given numbers of rows. `None` if not all of them were found.
+    /// Returns the positions of a bin's rows that were found: a set for each of its new files, which have the given
+    /// numbers of rows. Returns `None` if not all rows were found.
     ///
     /// # Errors
-    /// `CorruptData` if they cannot be there.
+    /// Returns `CorruptData` if rows cannot have the reported positions.
     pub(super) fn positions(
         &self,
         order: &EngineOrder,
@@ -105,7 +104,8 @@ mod tests {
         EngineOrder { first_file: 0, tasks: vec![2, 5] }
     }
 
-    /// An engine needs minutes to answer, so it is asked only once for each row, for many rows together, and rarely.
+    /// An engine needs minutes to answer. It is therefore asked rarely, for many rows at once, and only once for each
+    /// row.
     #[test]
     fn an_engine_is_asked_for_what_is_not_known() {
         let mut asked = Vec::new();

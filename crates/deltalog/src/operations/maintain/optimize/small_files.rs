@@ -1,8 +1,8 @@
-//! Compacts the small files of some partitions, up to a maximum size. Called by
-//! `crate::operations::maintain::auto_compaction`.
+//! Compacts the small files of some partitions, up to a maximum total size.
+//! `crate::operations::maintain::auto_compaction` uses it.
 //!
-//! - Files that other engines have clustered are left alone, as in every OPTIMIZE.
-//! - Partitions with the most small files come first.
+//! - Files that other implementations have clustered are not rewritten, as in every OPTIMIZE.
+//! - Partitions with the largest number of small files are compacted first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -30,25 +30,25 @@ use crate::scan::{PartitionColumns, data_files};
 use crate::snapshot::Snapshot;
 use crate::write::TableWriteSpec;
 
-/// Which files are compacted. Sizes are in bytes.
+/// Which small files are compacted. Sizes are in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SmallFiles {
     /// The size below which a file is small.
     pub(crate) small_size: u64,
     /// The maximum size of new files.
     pub(crate) target_size: u64,
-    /// The minimum number of small files in a partition for which they are compacted.
+    /// The minimum number of small files for which a partition is compacted.
     pub(crate) least_files: u64,
-    /// The maximum number of partitions to compact.
+    /// The maximum number of partitions that are compacted.
     pub(crate) most_partitions: usize,
-    /// The maximum total size of the files to compact, unless the files of the first new file are already larger.
+    /// The maximum total size of the compacted files. It may be exceeded by the files of the first new file.
     pub(crate) most_bytes: u64,
 }
 
 /// Compacts the small files of `base` in the partitions of the files `touched`, in one commit.
 ///
 /// # Errors
-/// The errors of [`super::optimize`].
+/// Returns the errors of [`super::optimize`].
 pub(crate) fn compact_small_files(
     base: &Snapshot,
     touched: &[Add],
@@ -73,7 +73,7 @@ pub(crate) fn compact_small_files(
     Ok(Optimized { commits: committed.into_iter().collect(), metrics: metrics.ended(environment.now_ms()) })
 }
 
-/// Returns the files grouped by the new file that they become, and the number of small files.
+/// Returns the files to compact, grouped into bins that become one new file each, and the number of small files.
 fn plan(base: &Snapshot, touched: &[Add], small: &SmallFiles) -> Result<(Vec<Bin>, u64)> {
     let by_partition = small_files(base, touched, small.small_size)?;
     let considered_files = by_partition.values().map(|files| files.len() as u64).sum();

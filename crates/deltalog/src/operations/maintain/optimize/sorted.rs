@@ -1,16 +1,17 @@
-//! Sorts more rows than fit in memory.
+//! Sorts rows, even if they do not all fit in memory.
 //!
 //! ```text
 //!   rows, batch by batch ──► as many as fit in memory, sorted: a run ──► temporary file
 //!   all runs ──► merged, batch by batch
 //! ```
 //!
-//! - Rows with equal keys stay in the order in which they came.
-//! - If all rows fit in half of the memory, no file is written. Otherwise one block of each run is in memory while runs
-//!   are merged. A block has 128 KiB, so with runs of 64 MiB the blocks take a 512th of the size of all rows.
+//! - Rows with equal keys keep the order in which they were added.
+//! - If all rows fit in half of the memory, no file is written. Otherwise, one block of each run is in memory while
+//!   runs are merged. A block has 128 KiB, so with runs of 64 MiB, all blocks together take 1/512 of the size of all
+//!   rows.
 //! - Each row is returned with its number, counted from 0 in the order in which rows were added.
-//! - A run is sorted and written by its own thread while the rows of the next run are collected. Each of the two may
-//!   use half of the memory.
+//! - A separate thread sorts and writes a run while the rows of the next run are collected. Each of the two may use
+//!   half of the memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -30,32 +31,32 @@ use crate::write::{Overflow, Place, bytes_of_rows};
 /// The maximum number of rows in a returned batch, and in a block of the file.
 const MOST_ROWS: usize = 8192;
 
-/// The size in bytes at which a returned batch ends before it has the maximum number of rows.
+/// The size in bytes at which a returned batch ends, even if it has fewer rows than the maximum.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The size in bytes at which a block of the file ends before it has the maximum number of rows.
+/// The size in bytes at which a block of the file ends, even if it has fewer rows than the maximum.
 const BLOCK_BYTES: usize = 128 << 10;
 
-/// If no row is wider than this multiple of the average, batches are limited by their number of rows, without weighing
-/// each row.
+/// If no row is wider than this multiple of the average, batches are limited by their number of rows, without
+/// computing the size of each row.
 const MOST_UNEVEN: usize = 4;
 
-/// The memory of a row's key, of its number and of its place among the rows to be sorted, in bytes.
+/// The memory in bytes that sorting needs for each row: for its key, its number and its position.
 const BYTES_PER_ROW: usize = 56;
 
-/// Sorts rows by keys.
+/// Sorts rows by their keys.
 pub(super) struct Sorter {
     /// The memory for rows, in bytes.
     budget: usize,
     held: HeldRows,
-    /// The number of all rows.
+    /// The number of rows that have been added.
     rows: u64,
-    /// The temporary file and its runs; absent while a run is being written.
+    /// The temporary file and its runs; `None` while another thread writes a run.
     file: RunFile,
     writing: Option<Task<(RunFile, Result<()>)>>,
 }
 
-/// Rows in memory that will be sorted together.
+/// Rows in memory that will be sorted together as one run.
 #[derive(Default)]
 struct HeldRows {
     batches: Vec<Held>,
@@ -63,24 +64,26 @@ struct HeldRows {
     bytes: usize,
 }
 
-/// Runs in a temporary file.
+/// Sorted runs in a temporary file.
 struct RunFile {
     overflow: Overflow,
     runs: Vec<Vec<Place>>,
 }
 
-/// Rows of one batch.
+/// Rows of one batch, with their keys.
 struct Held {
     rows: RecordBatch,
     keys: Vec<u128>,
     first: u64,
 }
 
-/// A row's key, its batch among the held ones, and its position there. Entries sort in the order of the rows.
+/// A row's key, the index of its batch among the batches in memory, and its position in that batch. Sorting entries
+/// sorts the rows.
 type Entry = (u128, u32, u32);
 
 impl Sorter {
-    /// Creates a sorter that holds rows of `budget` bytes, and writes others to a temporary file in `directory`.
+    /// Creates a sorter that keeps up to `budget` bytes of rows in memory, and writes all others to a temporary file
+    /// in `directory`.
     pub(super) fn new(budget: usize, directory: PathBuf) -> Self {
         Self {
             budget,
@@ -91,12 +94,12 @@ impl Sorter {
         }
     }
 
-    /// Returns the number of rows.
+    /// Returns the number of rows that have been added.
     pub(super) fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Adds rows with their keys, one key per row.
+    /// Adds rows, with one key for each row.
     ///
     /// # Errors
     /// `Unavailable` or `PermissionDenied` if the temporary file cannot be written.
@@ -113,11 +116,11 @@ impl Sorter {
         Ok(())
     }
 
-    /// Calls `visit` with all rows in the order of their keys, batch by batch, and with the numbers of the rows.
+    /// Calls `visit` with all rows in the order of their keys, batch by batch, and with the rows' numbers.
     ///
     /// # Errors
-    /// The errors of `visit`; `Unavailable` or `PermissionDenied` if the temporary file cannot be written or
-    /// read.
+    /// Returns the errors of `visit`, and `Unavailable` or `PermissionDenied` if the temporary file cannot be written
+    /// or read.
     pub(super) fn finish(mut self, mut visit: impl FnMut(RecordBatch, Vec<u64>) -> Result<()>) -> Result<()> {
         if self.writing.is_none() {
             return self.held.sorted(MOST_BYTES, |rows, _, numbers| visit(rows, numbers));
@@ -127,7 +130,7 @@ impl Sorter {
         Merge::new(self.file.overflow, self.file.runs).visit(visit)
     }
 
-    /// Begins to write the rows in memory as a run.
+    /// Starts a thread that writes the rows in memory as a run.
     fn spill(&mut self) -> Result<()> {
         self.wait()?;
         let held = std::mem::take(&mut self.held);
@@ -140,7 +143,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Waits until the last run is written.
+    /// Waits until the previous run has been written.
     fn wait(&mut self) -> Result<()> {
         match self.writing.as_mut().and_then(Task::end) {
             Some((file, written)) => {
@@ -153,7 +156,7 @@ impl Sorter {
 }
 
 impl RunFile {
-    /// Writes rows as a run.
+    /// Sorts rows and writes them as a run.
     fn write(&mut self, held: HeldRows) -> Result<()> {
         self.overflow.begin_run();
         let mut run = Vec::new();
@@ -168,7 +171,8 @@ impl RunFile {
 }
 
 impl HeldRows {
-    /// Calls `visit` with the rows in the order of their keys, about `bytes` at once, and with their keys and numbers.
+    /// Calls `visit` with the rows in the order of their keys, in batches of about `bytes` bytes, with their keys and
+    /// numbers.
     fn sorted(
         &self,
         bytes: usize,
@@ -184,8 +188,8 @@ impl HeldRows {
         let bytes_per_row = (self.bytes / self.rows.max(1)).max(1);
         let most = batches.iter().map(|batch| widest(batch.columns())).max().unwrap_or_default();
         let limits = BatchBytes::of(bytes);
-        // Rows of about the same size are only counted. Otherwise they are weighed, because wide rows may be next to
-        // each other.
+        // If all rows have about the same size, only their number matters. Otherwise their sizes are computed,
+        // because many wide rows may be next to each other.
         let (rows, weighed) = match most <= MOST_UNEVEN * bytes_per_row {
             true => ((bytes / bytes_per_row).clamp(1, MOST_ROWS), 0),
             false => (MOST_ROWS, most),
@@ -207,7 +211,7 @@ impl HeldRows {
     }
 }
 
-/// Returns rows with two more columns at the end: their keys and their numbers.
+/// Returns rows with two additional columns at the end: their keys and their numbers.
 fn with_keys(rows: &RecordBatch, keys: &[u128], numbers: Vec<u64>) -> Result<RecordBatch> {
     let bytes = keys.iter().flat_map(|key| key.to_be_bytes()).collect::<Vec<u8>>();
     let keys = FixedSizeBinaryArray::try_new(16, bytes.into(), None).map_err(unsorted)?;
@@ -224,11 +228,11 @@ fn unsorted(error: ArrowError) -> Error {
     Error::corrupt_data("rows could not be sorted").with_source(error)
 }
 
-/// The runs of a sorter, while they are merged.
+/// The state of merging the runs of a sorter.
 struct Merge {
     overflow: Overflow,
     runs: Vec<Run>,
-    /// The blocks that have rows in the next batch.
+    /// The blocks from which rows of the next batch come.
     blocks: Vec<RecordBatch>,
     rows: Vec<(usize, usize)>,
     numbers: Vec<u64>,
@@ -303,7 +307,7 @@ impl Merge {
         Ok(run.entry())
     }
 
-    /// Calls `visit` with the rows that were chosen.
+    /// Calls `visit` with the rows of the next batch.
     fn emit(&mut self, visit: &mut impl FnMut(RecordBatch, Vec<u64>) -> Result<()>) -> Result<()> {
         if self.rows.is_empty() {
             return Ok(());
@@ -313,7 +317,7 @@ impl Merge {
         visit(rows, std::mem::take(&mut self.numbers))?;
         self.rows.clear();
         self.bytes = 0;
-        // A block is only kept while it still has rows to return.
+        // A block is only kept while it still contains rows that have not been returned.
         let mut kept = Vec::with_capacity(self.runs.len());
         for run in &mut self.runs {
             if let Some(block) = self.blocks.get(run.block).filter(|_| run.entry().is_some()) {
@@ -327,7 +331,7 @@ impl Merge {
 }
 
 impl Run {
-    /// Returns the key and the number of the next row of the block.
+    /// Returns the key and the number of the next row in the block.
     fn entry(&self) -> Option<(u128, u64)> {
         if self.row >= self.numbers.len() {
             return None;
@@ -353,8 +357,8 @@ mod tests {
         RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap()
     }
 
-    /// While runs are merged, a block of each is in memory. Blocks stay small even where wide rows are neighbors along
-    /// the curve.
+    /// While runs are merged, memory contains one block of each run. Blocks stay small even if many wide rows are
+    /// next to each other on the curve.
     #[test]
     fn blocks_are_bounded_where_wide_rows_are_neighbors() {
         let narrow = rows(&[1; 3_000], 0);
@@ -385,7 +389,7 @@ mod tests {
     }
 
     proptest! {
-        /// Rows come back in the order of a stable sort, with their numbers, whether they fit in memory or not.
+        /// Rows are returned in the order of a stable sort, with their numbers, whether they fit in memory or not.
         #[test]
         fn rows_are_sorted(
             batches in prop::collection::vec(prop::collection::vec(0..9_u8, 1..30), 0..12),

@@ -1,4 +1,4 @@
-//! Looks for problems of one file in the log.
+//! Looks for problems of a single file in the log.
 //!
 //! ```text
 //!   exists? ──► size ──► footer: columns within the file, number of rows ──► rows, statistics
@@ -7,7 +7,7 @@
 //!   deletion vector: exists? ──► checksum, cardinality, positions
 //! ```
 //!
-//! A failure of the store is an error, and is never reported as a problem of the file.
+//! A failure of the store is returned as an error, and is never reported as a problem of the file.
 
 use parquet::file::metadata::ParquetMetaData;
 
@@ -24,7 +24,7 @@ use crate::storage::Storage;
 use crate::values::stats::num_records;
 use crate::write::read_footer;
 
-/// Inspects the files of a version. Several threads may share it.
+/// Inspects the files of a version. Several threads may use it at the same time.
 pub(super) struct Inspector<'a> {
     snapshot: &'a Snapshot,
     stored: &'a Stored,
@@ -35,17 +35,17 @@ pub(super) struct Inspector<'a> {
 
 impl<'a> Inspector<'a> {
     /// # Errors
-    /// `CorruptLog`.
+    /// Returns `CorruptLog` if the log is invalid.
     pub(super) fn new(snapshot: &'a Snapshot, stored: &'a Stored, level: CheckLevel) -> Result<Self> {
         let vectors = DeletionVectors::new(snapshot.storage().clone(), snapshot.resolver().clone());
         let rows = (level == CheckLevel::Rows).then(|| RowCheck::of(snapshot)).transpose()?;
         Ok(Self { snapshot, stored, level, vectors, rows })
     }
 
-    /// Returns what is wrong with a file.
+    /// Returns the problems of a file.
     ///
     /// # Errors
-    /// `CorruptLog`, `Unsupported` for a file in another store, and errors of the store.
+    /// Returns `CorruptLog`, `Unsupported` for a file in another store, and errors of the store.
     pub(super) fn inspect(&self, file: &ListedFile) -> Result<Vec<Finding>> {
         self.try_inspect(file).map_err(|error| self.snapshot.located(error.at_path(&file.add.path)))
     }
@@ -84,7 +84,7 @@ impl<'a> Inspector<'a> {
         Ok(found)
     }
 
-    /// Returns the footer of a file that exists, if it is to be read and can be.
+    /// Returns the footer of an existing file, if footers are checked and this one can be read.
     fn footer(&self, file: &ListedFile, found: &mut Vec<Finding>) -> Result<Option<ParquetMetaData>> {
         if self.level == CheckLevel::Files {
             return Ok(None);
@@ -97,14 +97,15 @@ impl<'a> Inspector<'a> {
             Err(error) if error.kind() == ErrorKind::Unsupported => {
                 found.push(Finding::of_error(FileProblem::UnsupportedFile, &error));
             }
-            // The file was deleted after the walk.
+            // The file was deleted after the store was listed.
             Err(error) if error.kind() == ErrorKind::FileNotFound => found.push(missing()),
             Err(error) => return Err(error),
         }
         Ok(None)
     }
 
-    /// Returns what is wrong with a deletion vector of a data file with `rows` rows, if that is known.
+    /// Returns the problem of a deletion vector; `None` if it is valid. `rows` is the number of rows in the data
+    /// file, if it is known.
     fn vector(&self, descriptor: &DeletionVectorDescriptor, rows: Option<u64>) -> Result<Option<Finding>> {
         let place = match VectorPlace::of(descriptor, self.snapshot.resolver()) {
             Ok(place) => place,
@@ -126,8 +127,8 @@ impl<'a> Inspector<'a> {
             Ok(_) => Ok(None),
             Err(error) => match error.kind() {
                 ErrorKind::FileNotFound => Ok(Some(Finding::of_error(FileProblem::MissingVector, &error))),
-                // The store has answered before, so `Unsupported` refers to the version of the deletion vector's
-                // format.
+                // The store has answered requests before, so `Unsupported` can only mean the version of the deletion
+                // vector's format.
                 ErrorKind::CorruptData | ErrorKind::CorruptLog | ErrorKind::Unsupported => {
                     Ok(Some(Finding::of_error(FileProblem::DamagedVector, &error)))
                 }
@@ -146,7 +147,7 @@ fn rows_of(footer: &ParquetMetaData) -> Result<u64> {
         .map_err(|_| Error::corrupt_data("the footer has a negative number of rows"))
 }
 
-/// Reads the footer, and checks that all columns lie within the file.
+/// Reads the footer, and checks that all column chunks lie within the file.
 fn whole_footer(storage: &Storage, file: &ListedFile) -> Result<ParquetMetaData> {
     let reader = storage.open_log_path(&file.file.path)?;
     let footer = read_footer(&reader)?;

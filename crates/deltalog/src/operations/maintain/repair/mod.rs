@@ -1,5 +1,5 @@
-//! FSCK: checks whether the files of a version exist and match the log, and repairs the log where they do not.
-//! Protocol: "Add File and Remove File", "Deletion Vectors", "Per-file Statistics".
+//! FSCK: checks whether the files of a version exist and match the log, and removes files that do not from the table.
+//! (Protocol: "Add File and Remove File", "Deletion Vectors", "Per-file Statistics".)
 //!
 //! ```text
 //!   snapshot ──► named files ──┐
@@ -10,26 +10,26 @@
 //!                                                one commit removes the files that cannot be read
 //! ```
 //!
-//! - A file is missing only if the store says so. A request that fails otherwise is an error, and nothing is committed.
-//! - Nothing is deleted in the store. Files that no action refers to are only reported; deleting them is left to
-//!   VACUUM.
-//! - If a file's deletion vector cannot be read, it is not known which of its rows are deleted: without the vector,
-//!   deleted rows would come back. A repair is refused because of such a file, unless the caller agrees to lose its
-//!   other rows as well.
-//! - A repair removes rows from the table (`dataChange` is true), so that readers of changes notice. It is not known
-//!   which rows these were, so the change data feed, if the table has one, cannot be read for that version. A table
-//!   that is append-only is not repaired (protocol, "Append-only Tables").
-//! - The repair depends on the files that it removes: another commit that removes one of them, or changes its vector,
-//!   is a conflict. Rows that other writers add do not matter.
-//! - Several files are examined at a time. Only the sizes of the files and the problems are kept in memory.
+//! - A file counts as missing only if the store says that it does not exist. If a request fails for another reason,
+//!   that is an error, and nothing is committed.
+//! - Nothing is deleted in the store. Files to which no action refers are only reported; VACUUM deletes them.
+//! - If a file's deletion vector cannot be read, it is not known which of its rows are deleted, and without the
+//!   vector, deleted rows would return. A repair refuses to remove such a file, unless the caller agrees to lose its
+//!   other rows.
+//! - A repair removes rows from the table (`dataChange` is true), so that readers of changes notice it. It is not
+//!   known which rows these were, so a change data feed cannot be read for that version. A table that is append-only
+//!   is not repaired (protocol, "Append-only Tables").
+//! - The repair depends on the files that it removes. It conflicts with another commit that removes one of them or
+//!   changes its deletion vector. Rows that other writers add do not matter.
+//! - Several files are checked concurrently. Only the sizes of the files and the problems are kept in memory.
 //!
-//! | file | what |
+//! | file | what it does |
 //! | --- | --- |
-//! | `stored` | the files of the store |
-//! | `inspect` | one file of the log |
-//! | `rows` | its rows, and the statistics |
-//! | `problem` | what can be wrong |
-//! | `report` | the same as Arrow |
+//! | `stored` | lists the files in the store |
+//! | `inspect` | checks one file of the log |
+//! | `rows` | compares the rows of a file with its statistics |
+//! | `problem` | the kinds of problems |
+//! | `report` | returns the problems as Arrow data |
 
 mod inspect;
 mod problem;
@@ -59,16 +59,16 @@ pub use problem::FileProblem;
 /// The maximum number of files in an error message.
 const NAMED: usize = 10;
 
-/// How closely files are checked.
+/// How thoroughly files are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub enum CheckLevel {
-    /// Whether data files and files of deletion vectors exist, and the sizes of data files.
+    /// Checks whether data files and files with deletion vectors exist, and the sizes of data files.
     Files,
-    /// Also the footers of data files, their numbers of rows, and deletion vectors.
+    /// Also checks the footers of data files, their numbers of rows, and deletion vectors.
     #[default]
     Footers,
-    /// Also all rows, and whether the statistics bound them.
+    /// Also reads all rows, and checks whether the statistics are bounds for them.
     Rows,
 }
 
@@ -81,7 +81,7 @@ pub struct FileCheck {
     stored: Stored,
 }
 
-/// Checks the files of a version, and looks for files that no action of the log names.
+/// Checks the files of a version, and looks for files to which no action of the log refers.
 ///
 /// ```
 /// use deltalog::{CheckLevel, Snapshot, check_files};
@@ -97,8 +97,8 @@ pub struct FileCheck {
 /// ```
 ///
 /// # Errors
-/// `CorruptLog`; `Unsupported` for files outside the table that the caller has not allowed, and, at the level of rows,
-/// for encodings that are not implemented; errors of the store.
+/// Returns `CorruptLog`; `Unsupported` for files outside of the table that the caller has not allowed and, at the
+/// level of rows, for encodings that are not implemented; and errors of the store.
 pub fn check_files(snapshot: &Snapshot, level: CheckLevel) -> Result<FileCheck> {
     let located = |error: Error| snapshot.located(error);
     let stored = Stored::of(snapshot).map_err(located)?;
@@ -135,35 +135,36 @@ impl FileCheck {
         report::schema()
     }
 
-    /// Returns one row per problem, and one per file that no action names:
+    /// Returns one row for each problem, and one for each file to which no action refers:
     ///
     /// - `path: Utf8`, as in [`ListColumn::Path`](crate::ListColumn::Path);
     /// - `problem: Utf8`, the name of a [`FileProblem`], and `detail: Utf8`;
-    /// - `partition_values: Map<Utf8, Utf8>`, the texts of the log by the names of the columns; NULL for a file that no
-    ///   action names;
-    /// - `size: Int64` and `modification_time: Timestamp(ms, UTC)`, as in the log, or else as in the store;
-    /// - `num_rows: Int64`, the rows of the file that are not deleted, if the log has their number.
+    /// - `partition_values: Map<Utf8, Utf8>`, the values as the log spells them, by column name; NULL for a file to
+    ///   which no action refers;
+    /// - `size: Int64` and `modification_time: Timestamp(ms, UTC)`, from the log or, if no action refers to the file,
+    ///   from the store;
+    /// - `num_rows: Int64`, the number of rows in the file that are not deleted, if the log states it.
     ///
     /// # Errors
-    /// `CorruptData` if the report is larger than an Arrow array can be.
+    /// Returns `CorruptData` if the report is too large for an Arrow array.
     pub fn batch(&self) -> Result<RecordBatch> {
         report::batch(self)
     }
 }
 
-/// A request to remove from the table the files that cannot be read.
+/// A request to remove files that cannot be read from the table.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RepairRequest {
-    /// Whether existing files that cannot be read as Parquet are removed as well as missing ones. Footers and
-    /// deletion vectors are then read.
+    /// Whether to remove existing files that cannot be read as Parquet, in addition to missing files. This requires
+    /// reading footers and deletion vectors.
     pub removes_damaged: bool,
-    /// Whether files whose deletion vectors are missing, or do not fit, are removed with all of their rows. Otherwise
-    /// such a file is an error.
+    /// Whether to remove files, with all their rows, whose deletion vectors are missing or do not match them.
+    /// Otherwise such a file is an error.
     pub drops_files_without_vectors: bool,
-    /// Whether to commit nothing, and only return what would be removed.
+    /// Whether to make no commit, and only return the files that would be removed.
     pub dry_run: bool,
-    /// More fields of the commit, such as user metadata.
+    /// Additional fields of the commit, such as user metadata.
     pub operation: Operation,
 }
 
@@ -171,11 +172,11 @@ pub struct RepairRequest {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Repaired {
-    /// The commit; `None` if there was nothing to remove, or after a dry run.
+    /// The commit; `None` if there were no files to remove, or after a dry run.
     pub committed: Option<Committed>,
-    /// The files that were removed, or would be, in the order of the log.
+    /// The files that were removed, or would be removed by a repair that is not a dry run, in the order of the log.
     pub removed: Vec<RepairedFile>,
-    /// The metrics.
+    /// The metrics of the repair.
     pub metrics: RepairMetrics,
 }
 
@@ -203,23 +204,24 @@ pub struct RepairMetrics {
     pub scanned_files: u64,
     /// The number of files that were removed.
     pub removed_files: u64,
-    /// The size of the removed files in bytes, as in the log.
+    /// The total size of the removed files in bytes, as the log states it.
     pub removed_bytes: u64,
-    /// The number of rows in the removed files that were not deleted, as far as the log shows it.
+    /// The number of rows in the removed files that were not deleted, as far as the log states it.
     pub removed_rows: u64,
     /// The number of missing files.
     pub missing_files: u64,
-    /// The number of files with deletion vectors that are missing or do not fit.
+    /// The number of files whose deletion vectors are missing or do not match them.
     pub files_without_vectors: u64,
 }
 
-/// Removes missing files from the table of `base` in one commit and, on request, damaged ones. Nothing is deleted in
-/// the store.
+/// Removes missing files, and on request also damaged files, from the table of `base`, in one commit. Nothing is
+/// deleted in the store.
 ///
 /// # Errors
-/// `InvalidArgument` for a table that is append-only; `Unsupported` for one that cannot be written. `FileNotFound` or
-/// `CorruptData` for files whose deletion vectors cannot be read, if they are not to be dropped. `CommitConflict` if
-/// another writer has removed one of the files; `CommitStateUnknown`, `CorruptLog`, and errors of the store.
+/// Returns `InvalidArgument` for a table that is append-only, and `Unsupported` for a table that cannot be written.
+/// Returns `FileNotFound` or `CorruptData` for files whose deletion vectors cannot be read, unless the request allows
+/// dropping them. Returns `CommitConflict` if another writer has removed one of the files. Also returns
+/// `CommitStateUnknown`, `CorruptLog`, and errors of the store.
 pub fn repair(base: &Snapshot, request: RepairRequest, environment: &Environment) -> Result<Repaired> {
     let base = &base.refresh()?;
     ensure_writable(base.protocol(), base.metadata()).map_err(|error| base.located(error))?;
@@ -244,7 +246,7 @@ pub fn repair(base: &Snapshot, request: RepairRequest, environment: &Environment
     Ok(Repaired { committed: Some(committed), removed, metrics })
 }
 
-/// The faulty files to remove, and the faulty files that prevent the repair.
+/// The faulty files that a repair will remove, and the faulty files that prevent the repair.
 struct Plan<'a> {
     chosen: Vec<&'a FaultyFile>,
     uncertain: Vec<&'a FaultyFile>,
@@ -265,7 +267,7 @@ impl<'a> Plan<'a> {
         plan
     }
 
-    /// Refuses to continue if it is not known which rows of a file are deleted.
+    /// Refuses to continue if it is not known which rows of some file are deleted.
     fn ensure_certain(&self, base: &Snapshot) -> Result<()> {
         if self.uncertain.is_empty() {
             return Ok(());
@@ -312,7 +314,7 @@ fn is_without_vector(faulty: &FaultyFile) -> bool {
 
 fn repaired_file(base: &Snapshot, faulty: &FaultyFile) -> RepairedFile {
     let vector = faulty.file.add.deletion_vector.as_ref();
-    // A descriptor that cannot be parsed does not refer to a file.
+    // A descriptor that cannot be parsed does not refer to any file.
     let vector = vector.and_then(|descriptor| vector_path(descriptor, base.resolver()).ok().flatten());
     RepairedFile {
         path: faulty.file.file.path.to_string(),
@@ -323,7 +325,7 @@ fn repaired_file(base: &Snapshot, faulty: &FaultyFile) -> RepairedFile {
     }
 }
 
-/// Describes the commit.
+/// Returns the description of the commit.
 fn described(request: RepairRequest, metrics: &RepairMetrics) -> Operation {
     let RepairRequest { removes_damaged, drops_files_without_vectors, mut operation, .. } = request;
     "FSCK REPAIR TABLE".clone_into(&mut operation.name);

@@ -1,34 +1,35 @@
-//! The kinds of problems of a file of a table.
+//! The kinds of problems that a table's file can have.
 
 use crate::error::Error;
 
-/// The problem of a file.
+/// A kind of problem of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum FileProblem {
     /// The data file is missing.
     MissingFile,
-    /// The size of the data file differs from the log. Its rows may be readable nevertheless.
+    /// The size of the data file differs from the size in the log. Its rows may still be readable.
     WrongSize,
-    /// The data file is not readable as Parquet.
+    /// The data file cannot be read as Parquet.
     DamagedFile,
-    /// The data file is of a kind that this version cannot read, such as an encrypted one. It may be whole.
+    /// The data file is of a kind that this version of the crate cannot read, for example encrypted. It may be
+    /// intact.
     UnsupportedFile,
-    /// The number of rows in the data file differs from its statistics in the log.
+    /// The number of rows in the data file differs from the number in its statistics.
     WrongRowCount,
-    /// The file with the deletion vector is missing, so it is unknown which rows are deleted.
+    /// The file with the deletion vector is missing, so it is not known which rows are deleted.
     MissingVector,
-    /// The deletion vector cannot be read, or does not fit the data file or its descriptor in the log.
+    /// The deletion vector cannot be read, or does not match the data file or its descriptor in the log.
     DamagedVector,
-    /// The statistics in the log exclude rows that the file has, so a query may miss these rows.
+    /// The statistics in the log exclude rows that the file contains, so a query may miss these rows.
     WrongStatistics,
     /// No action in the log refers to the file.
     UnreferencedFile,
 }
 
 impl FileProblem {
-    /// Returns the name: `missing file`, `wrong size`, `damaged file`, `unsupported file`, `wrong row count`, `missing
-    /// vector`, `damaged vector`, `wrong statistics` or `unreferenced file`.
+    /// Returns the name of the problem: `missing file`, `wrong size`, `damaged file`, `unsupported file`, `wrong row
+    /// count`, `missing vector`, `damaged vector`, `wrong statistics` or `unreferenced file`.
     pub fn name(self) -> &'static str {
         match self {
             Self::MissingFile => "missing file",
@@ -44,7 +45,7 @@ impl FileProblem {
     }
 }
 
-/// A problem of one file, in words.
+/// A problem of one file, with a description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) problem: FileProblem,

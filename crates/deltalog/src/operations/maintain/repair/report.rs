@@ -16,7 +16,7 @@ use crate::operations::rewrite::ListedFile;
 use crate::protocol::PartitionValues;
 use crate::snapshot::Snapshot;
 
-/// A file of the log that something is wrong with.
+/// A file of the log that has at least one problem.
 #[derive(Debug)]
 pub(super) struct FaultyFile {
     pub(super) file: ListedFile,
@@ -28,7 +28,7 @@ impl FaultyFile {
         self.findings.iter().any(|finding| finding.problem == problem)
     }
 
-    /// Returns the number of its rows that are not deleted, if the log has it.
+    /// Returns the number of rows in the file that are not deleted, if the log states it.
     pub(super) fn live_rows(&self) -> Option<u64> {
         self.file.live_rows()
     }
@@ -48,10 +48,11 @@ pub(super) fn schema() -> SchemaRef {
     ]))
 }
 
-/// Returns the report as one batch: first the files of the log in their order, then the unreferenced files by path.
+/// Returns the report as one batch: first the files of the log, in the log's order, followed by unreferenced files,
+/// ordered by path.
 ///
 /// # Errors
-/// `CorruptData` if the report is too large for an Arrow array.
+/// Returns `CorruptData` if the report is too large for an Arrow array.
 pub(super) fn batch(check: &FileCheck) -> Result<RecordBatch> {
     let (mut paths, mut problems, mut details) =
         (StringBuilder::new(), StringBuilder::new(), StringBuilder::new());
@@ -98,7 +99,7 @@ pub(super) fn batch(check: &FileCheck) -> Result<RecordBatch> {
     RecordBatch::try_new(schema(), columns).map_err(failed)
 }
 
-/// Returns the partition values of a file by the names of the table's columns, as texts of the log.
+/// Returns the partition values of a file as the log spells them, by the logical names of the columns.
 fn values_of<'a>(
     snapshot: &'a Snapshot,
     values: &'a PartitionValues,

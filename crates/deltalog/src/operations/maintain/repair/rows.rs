@@ -1,9 +1,9 @@
-//! Checks that all rows of a file can be read, and that its statistics are true for them. Protocol: "Per-file
-//! Statistics".
+//! Checks that all rows of a file can be read, and that its statistics are correct for them. (Protocol: "Per-file
+//! Statistics".)
 //!
-//! - Only those statistics are checked that queries use to skip a file: minima and maxima, and whether a column has no
-//!   NULL or only NULLs. Bounds are widened as queries widen them.
-//! - Rows that the deletion vector deletes do not count.
+//! - Only statistics that queries use to skip files are checked: minima, maxima, and whether a column has no NULL or
+//!   only NULLs. Bounds are widened in the same way as for queries.
+//! - Rows that the deletion vector deletes are ignored.
 //! - NaN is not compared, and 0.0 and -0.0 are equal.
 
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(super) struct RowCheck {
     statistics: StatisticsColumns,
 }
 
-/// The statistics of a column in one file, and what its rows have shown so far.
+/// The statistics of a column in one file, and the observations about its rows so far.
 struct Column<'a> {
     path: &'a ColumnPath,
     min: Option<ArrayRef>,
@@ -39,7 +39,7 @@ struct Column<'a> {
 
 impl RowCheck {
     /// # Errors
-    /// `CorruptLog` for an invalid schema.
+    /// Returns `CorruptLog` for an invalid schema.
     pub(super) fn of(snapshot: &Snapshot) -> Result<Self> {
         let is_partition = |path: &ColumnPath| {
             let names = &snapshot.metadata().partition_columns;
@@ -51,10 +51,11 @@ impl RowCheck {
         Ok(Self { scan: RowScan::of(snapshot)?.with_threads(1), columns, statistics })
     }
 
-    /// Reads a file and compares its rows with its statistics. Its deletion vector is ignored if it does not fit.
+    /// Reads a file and compares its rows with its statistics. Ignores its deletion vector if that does not match the
+    /// file.
     ///
     /// # Errors
-    /// Errors of the store.
+    /// Returns errors of the store.
     pub(super) fn check(&self, add: &Add, file: &DataFile, vector_fits: bool) -> Result<Option<Finding>> {
         let mut file = file.clone();
         if !vector_fits {
@@ -92,7 +93,7 @@ impl<'a> Column<'a> {
         Self { path, min: known(bounds.min(path)), max: known(bounds.max(path)), nulls, rows }
     }
 
-    /// Returns how the rows of a batch contradict the statistics; `None` if they do not.
+    /// Returns a description of how the rows of a batch contradict the statistics; `None` if they do not.
     fn contradiction(&self, batch: &RecordBatch) -> Result<Option<String>> {
         let Some(values) = leaf(batch, self.path.parts()) else { return Ok(None) };
         let failed =
@@ -121,7 +122,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Returns the values of a leaf column, which are NULL where a struct around it is NULL.
+/// Returns the values of a leaf column. They are NULL wherever a struct that contains the column is NULL.
 fn leaf(batch: &RecordBatch, path: &[String]) -> Option<ArrayRef> {
     let (first, inner) = path.split_first()?;
     let mut array = Arc::clone(batch.column_by_name(first)?);
@@ -134,7 +135,7 @@ fn leaf(batch: &RecordBatch, path: &[String]) -> Option<ArrayRef> {
     Some(arrow::array::make_array(data))
 }
 
-/// Returns values without NaN and with a single zero, so that they can be compared like numbers.
+/// Removes NaN from the values and replaces -0.0 by 0.0, so that they can be compared like ordinary numbers.
 fn ordered(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
         DataType::Float32 => Arc::new(

@@ -1,11 +1,11 @@
-//! The files that a store has, from one walk of the table's root.
+//! The files in a store, which are found by listing the table's directory once.
 //!
-//! - The store is asked individually for each file that the walk has not seen: files outside the root or behind links,
-//!   and files that a listing has left out. A file is missing only if the store answers that it does not exist, not if
-//!   a directory is not mounted.
-//! - The log is read before the walk, and newer commits afterwards. A file that the walk finds and no action refers to
-//!   is therefore not part of any version that the log still has, or is still being written.
-//! - Change data files are only referred to by commits, and are not looked for.
+//! - For each file that the listing does not contain, the store is asked individually. Such files are outside of the
+//!   directory or behind links, or were left out of the listing. A file is missing only if the store answers that it
+//!   does not exist, and not if a directory is not mounted.
+//! - The log is read before the listing, and newer commits are read after it. If a file is in the listing but no
+//!   action refers to it, it does not belong to any version that the log still has, unless it is still being written.
+//! - Only commits refer to change data files, so these files are not searched for.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,11 +18,11 @@ use crate::protocol::{AbsolutePath, LogPath};
 use crate::snapshot::Snapshot;
 use crate::storage::{FileMeta, Storage};
 
-/// The files of a store.
+/// The files that a store contains.
 #[derive(Debug)]
 pub(super) struct Stored {
     storage: Storage,
-    /// The allowed roots outside of the table, as URIs.
+    /// The allowed roots outside of the table's directory, as URIs.
     roots: Vec<String>,
     /// The sizes of the files that the log refers to.
     sizes: HashMap<String, u64>,
@@ -31,10 +31,10 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// Walks the root of the table.
+    /// Lists the table's directory.
     ///
     /// # Errors
-    /// `CorruptLog`, and errors of the store.
+    /// Returns `CorruptLog`, and errors of the store.
     pub(super) fn of(snapshot: &Snapshot) -> Result<Self> {
         let storage = snapshot.storage();
         let newest = snapshot.refresh()?;
@@ -74,7 +74,7 @@ impl Stored {
     /// Returns the size of a file in bytes; `None` if the store says that it does not exist.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied`, and `Unsupported` if the file is in another store than the table.
+    /// Returns `Unavailable`, `PermissionDenied`, and `Unsupported` if the file is in another store than the table.
     pub(super) fn size_of(&self, path: &LogPath) -> Result<Option<u64>> {
         let seen = match path {
             LogPath::Relative(path) => self.sizes.get(path),
@@ -97,7 +97,7 @@ impl Stored {
         Ok(found)
     }
 
-    /// Returns the allowed root that a local file is in, if that root no longer exists.
+    /// If a local file is below an allowed root that no longer exists, returns that root.
     fn lost_root(&self, path: &AbsolutePath) -> Option<PathBuf> {
         let roots = self.roots.iter().filter_map(|root| Url::parse(root).ok()?.to_file_path().ok());
         let mut roots =

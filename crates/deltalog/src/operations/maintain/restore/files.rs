@@ -1,4 +1,4 @@
-//! Computes which files a RESTORE removes and adds, as record batches in the form of the log.
+//! Computes the files that a RESTORE removes and adds, as record batches with the columns of the log.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::write::row_counts::{Counted, with_certain_counts};
 /// The maximum number of missing files in an error message.
 const NAMED: usize = 10;
 
-/// The differences between the files of two versions.
+/// The changes that turn the files of one version into the files of another.
 pub(super) struct FileChanges {
     /// The files that are added, as `add` actions.
     pub(super) adds: Vec<RecordBatch>,
@@ -36,7 +36,8 @@ impl FileChanges {
     /// Returns the changes that turn the files of `base` into the files of `earlier`.
     ///
     /// # Errors
-    /// `Unsupported` if rows have been given other ids since. `CorruptLog`, and errors of the store.
+    /// Returns `Unsupported` if rows have been given different row ids since. Also returns `CorruptLog`, and errors
+    /// of the store.
     pub(super) fn between(base: &Snapshot, earlier: &Snapshot) -> Result<Self> {
         if tracks_rows(earlier.protocol(), earlier.metadata()) {
             ensure_same_row_ids(base, earlier)?;
@@ -51,10 +52,10 @@ impl FileChanges {
         self.adds.is_empty() && self.removes.is_empty()
     }
 
-    /// Looks for the added files in the store. Missing ones are left out if `may_ignore`.
+    /// Checks whether the added files exist in the store. If `may_ignore` is true, missing files are left out.
     ///
     /// # Errors
-    /// `FileNotFound` for missing files; errors of the store.
+    /// Returns `FileNotFound` for missing files, and errors of the store.
     pub(super) fn without_missing(mut self, earlier: &Snapshot, may_ignore: bool) -> Result<Self> {
         let mut missing = HashSet::new();
         let mut kept = Vec::with_capacity(self.adds.len());
@@ -103,7 +104,8 @@ impl FileChanges {
         Ok(self)
     }
 
-    /// Returns the same changes for a table with row ids: counts the rows of added files that get new ids.
+    /// Returns the same changes, for a table with row ids: the rows of added files that get new row ids are counted
+    /// exactly.
     ///
     /// # Errors
     /// Returns the same errors as [`with_certain_counts`].
@@ -122,7 +124,7 @@ impl FileChanges {
     /// Refuses to add files that a VACUUM may still be deleting.
     ///
     /// # Errors
-    /// `CommitConflict`; `CorruptLog`, and errors of the store.
+    /// Returns `CommitConflict`, `CorruptLog`, and errors of the store.
     pub(super) fn ensure_none_is_vacuumed(
         &self,
         base: &Snapshot,
@@ -139,7 +141,7 @@ impl FileChanges {
         }
     }
 
-    /// Returns the numbers and sizes of the files.
+    /// Returns the numbers and the total sizes of the files.
     pub(super) fn metrics(&self, earlier: &Snapshot) -> Result<RestoreMetrics> {
         let totals = earlier.totals()?;
         let (restored_files, restored_bytes) = counted(&self.adds);
@@ -156,8 +158,8 @@ impl FileChanges {
     }
 }
 
-/// Refuses to restore a version whose row ids are unrelated to the present ones: row tracking was dropped and enabled
-/// again since, so the same ids were given to different rows.
+/// Refuses to restore a version if row tracking was dropped and enabled again since. The same row ids were then
+/// assigned to different rows.
 fn ensure_same_row_ids(base: &Snapshot, earlier: &Snapshot) -> Result<()> {
     let ids = |snapshot: &Snapshot| -> Result<HashMap<String, i64>> {
         let columns = FileColumns::of(&[FileColumn::Path, FileColumn::BaseRowId]);
@@ -194,7 +196,7 @@ fn files_of(snapshot: &Snapshot) -> Result<FileSet> {
     Ok(files)
 }
 
-/// Returns the files of `snapshot` that are not among `others`.
+/// Returns the files of `snapshot` that are not in `others`.
 fn only_in(snapshot: &Snapshot, others: &FileSet, columns: FileColumns) -> Result<Vec<RecordBatch>> {
     let mut found = Vec::new();
     for batch in snapshot.replay(AddRequest::new(columns))? {
@@ -207,7 +209,7 @@ fn only_in(snapshot: &Snapshot, others: &FileSet, columns: FileColumns) -> Resul
     Ok(found)
 }
 
-/// Returns for each logical file the files that it consists of: its data file, and the file of its deletion vector.
+/// Returns the files that each logical file needs: its data file and, if it has one, the file of its deletion vector.
 fn needed_files(snapshot: &Snapshot, batch: &RecordBatch) -> Result<Vec<Vec<LogPath>>> {
     let resolver = snapshot.resolver();
     let needed = |add: crate::protocol::Add| {
@@ -237,7 +239,7 @@ fn unreadable(error: arrow::error::ArrowError) -> Error {
     Error::corrupt_log("file actions cannot be read").with_source(error)
 }
 
-/// Returns how many files there are in batches of file actions, and how large they are.
+/// Returns the number of files in batches of file actions, and their total size.
 pub(crate) fn counted(batches: &[RecordBatch]) -> (u64, u64) {
     let files = batches.iter().map(|batch| batch.num_rows() as u64).sum();
     let sizes = batches.iter().filter_map(|batch| {

@@ -1,4 +1,4 @@
-//! RESTORE: makes an earlier version of the table the newest one again.
+//! RESTORE: makes the contents of an earlier version the newest version of the table.
 //!
 //! ```text
 //!   logical files of the newest version ──┬── not in the earlier one ──► removed
@@ -6,15 +6,16 @@
 //!   protocol, metadata and domains ──────────────────────────────────► as `table` says
 //! ```
 //!
-//! - The unit of the comparison is the logical file: a data file with its deletion vector (protocol, "Add File and
+//! - Versions are compared by logical files: a data file together with its deletion vector (protocol, "Add File and
 //!   Remove File"). If only the deletion vector differs, the logical file is replaced.
-//! - A file that is to be restored but no longer exists, perhaps because of a VACUUM, is detected before anything is
-//!   committed. Files that the newest version also has are not checked, because that version needs them in any case.
-//! - RESTORE is a commit like any other. The versions in between stay readable, so it can be undone.
+//! - If a file that must be restored no longer exists, perhaps because of a VACUUM, this is detected before anything
+//!   is committed. Files that the newest version also contains are not checked, because that version needs them in
+//!   any case.
+//! - RESTORE is an ordinary commit. The versions in between remain readable, so it can be undone.
 //! - It depends on all files, as an overwrite does: if another writer has committed since the version that the caller
 //!   has seen, that is a conflict, because the other writer's rows would be lost. A commit of a VACUUM is also a
-//!   conflict, because it may delete files that were just found. If a VACUUM began before that version and may still be
-//!   deleting, the RESTORE is refused in advance ([`unfinished`]).
+//!   conflict, because the VACUUM may delete files that were just found. If a VACUUM began before that version and
+//!   may still be deleting files, the RESTORE is refused in advance ([`unfinished`]).
 
 mod files;
 mod table;
@@ -27,21 +28,21 @@ use crate::error::{Error, Result};
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 
-/// The request to restore an earlier version.
+/// A request to restore an earlier version.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RestoreRequest {
-    /// Whether to leave out files that no longer exist, together with their rows. Otherwise such files are an error.
-    /// Files that an unfinished VACUUM may be deleting are then an error as well.
+    /// Whether to leave out files that no longer exist, together with their rows. Otherwise such files are an error,
+    /// and so are files that an unfinished VACUUM may be deleting.
     pub ignore_missing_files: bool,
-    /// Whether to restore the protocol of the earlier version, too. Otherwise the table keeps all features that it has
-    /// acquired since. After a downgrade, versions that need these features can no longer be read correctly.
+    /// Whether to restore the protocol of the earlier version as well. Otherwise the table keeps all features that
+    /// were added since. After a downgrade, versions that need these features can no longer be read correctly.
     pub allow_protocol_downgrade: bool,
-    /// Whether to commit nothing and only return the metrics of what would be done.
+    /// Whether to make no commit, and only return the metrics.
     pub dry_run: bool,
-    /// More fields of the commit, such as user metadata.
+    /// Additional fields of the commit, such as user metadata.
     pub operation: Operation,
-    /// The time that the caller has passed instead of a version. The commit records it.
+    /// The time that the caller has passed instead of a version, which the commit records.
     pub timestamp: Option<String>,
 }
 
@@ -49,9 +50,9 @@ pub struct RestoreRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Restored {
-    /// The commit; `None` if the table already equals that version.
+    /// The commit; `None` if the table already has the contents of that version.
     pub committed: Option<Committed>,
-    /// The metrics.
+    /// The metrics of the operation.
     pub metrics: RestoreMetrics,
 }
 
@@ -59,30 +60,30 @@ pub struct Restored {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RestoreMetrics {
-    /// The size of the table afterwards.
+    /// The total size of the table's files after the operation.
     pub table_bytes: u64,
-    /// The number of its files afterwards.
+    /// The number of the table's files after the operation.
     pub table_files: u64,
     /// The number of files that were removed.
     pub removed_files: u64,
-    /// Their size.
+    /// The total size of the removed files.
     pub removed_bytes: u64,
     /// The number of files that were added again.
     pub restored_files: u64,
-    /// Their size.
+    /// The total size of the files that were added again.
     pub restored_bytes: u64,
-    /// The number of files that were left out because they are no longer there.
+    /// The number of files that were left out because they no longer exist.
     pub missing_files: u64,
 }
 
-/// Restores the version `earlier` as the newest one of the table; `base` is the newest version that the caller knows.
-/// If nothing differs, as with `base` itself, nothing is committed.
+/// Makes the contents of the version `earlier` the newest version of the table. `base` is the newest version that the
+/// caller knows. If they have the same contents, nothing is committed.
 ///
 /// # Errors
-/// `InvalidArgument` if `earlier` is after `base`, if it is a version of another table, or if rows of an append-only
-/// table would be removed. `FileNotFound` with the names of files that no longer exist. `Unsupported` for a table that
-/// cannot be written. `CommitConflict`, also for files that a VACUUM may still be deleting; `CommitStateUnknown`,
-/// `CorruptLog`, and errors of the store.
+/// Returns `InvalidArgument` if `earlier` is newer than `base`, if it is a version of another table, or if rows of an
+/// append-only table would be removed. Returns `FileNotFound`, with the names of the files, if files no longer exist.
+/// Returns `Unsupported` for a table that cannot be written, and `CommitConflict`, also for files that a VACUUM may
+/// still be deleting. Also returns `CommitStateUnknown`, `CorruptLog`, and errors of the store.
 pub fn restore(
     base: &Snapshot,
     earlier: &Snapshot,
@@ -137,7 +138,7 @@ pub fn restore(
     Ok(Restored { committed: Some(committed), metrics })
 }
 
-/// Describes the commit with the names that the JVM implementation uses.
+/// Returns the description of the commit, with the names that the JVM implementation uses.
 fn described(
     mut operation: Operation,
     version: u64,
@@ -145,7 +146,7 @@ fn described(
     metrics: &RestoreMetrics,
 ) -> Operation {
     "RESTORE".clone_into(&mut operation.name);
-    // The error names one of the requested files.
+    // The commit records either the version or the timestamp, depending on which one the caller has passed.
     let version = timestamp.is_none().then_some(version);
     operation
         .parameter("version", version)

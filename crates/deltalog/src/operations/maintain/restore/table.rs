@@ -1,12 +1,12 @@
-//! The protocol and metadata of a restored version.
+//! Determines the protocol and metadata of a restored version.
 //!
-//! | what | as in |
+//! | part of the table | taken from |
 //! | --- | --- |
 //! | schema, partitioning, name, description, table id, properties | the earlier version |
-//! | features of the protocol | both versions, unless the caller allows to lose those that came later |
-//! | domains of users and the clustering columns | the earlier version; domains that came later are removed |
-//! | in-commit timestamps, protection of checkpoints | the newest version: they are about the log |
-//! | high water marks of identity columns, the highest column id | whichever is farther: no value is given twice |
+//! | features of the protocol | both versions, unless the caller allows losing features that were added later |
+//! | domains of users and the clustering columns | the earlier version; domains that were added later are removed |
+//! | in-commit timestamps, protection of checkpoints | the newest version, because they concern the log |
+//! | high water marks of identity columns, highest column id | whichever is farther, so that no value is reused |
 //! | progress of applications, high water mark of row ids | the newest version |
 //!
 //! Features that protect the log, or that are needed to remove a domain, are always kept.
@@ -28,14 +28,14 @@ use crate::protocol::{
 };
 use crate::snapshot::Snapshot;
 
-/// The properties that concern the log rather than the rows of a version.
+/// The properties that concern the log and not the rows of a version.
 const OF_THE_LOG: [&str; 4] =
     ["delta.enableInCommitTimestamps", ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP, PROTECTED_BEFORE];
 
-/// The metadata key for a column's name in files.
+/// The key in a column's metadata for the column's name in files.
 const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
 
-/// The protocol, metadata and domains of the commit.
+/// The protocol, metadata and metadata domains that the commit sets.
 pub(super) struct RestoredTable {
     protocol: Protocol,
     metadata: Metadata,
@@ -44,12 +44,12 @@ pub(super) struct RestoredTable {
 
 impl RestoredTable {
     /// # Errors
-    /// `Unsupported` if the table could not be written then, or if rows would get ids that other rows have had.
-    /// `CorruptLog`, and errors of the store.
+    /// Returns `Unsupported` if the table could not be written after the commit, or if rows would get ids that other
+    /// rows had before. Also returns `CorruptLog`, and errors of the store.
     pub(super) fn of(base: &Snapshot, earlier: &Snapshot, allow_downgrade: bool) -> Result<Self> {
         let domains = domains(base, earlier)?;
         let protocol = match allow_downgrade {
-            // Features that protect the log, or that are needed to remove a domain, are kept.
+            // Features that protect the log, or that are needed to remove a domain, are always kept.
             true => {
                 let mut kept = vec![TableFeature::CheckpointProtection];
                 kept.retain(|feature| base.protocol().supports(feature));
@@ -83,12 +83,12 @@ impl RestoredTable {
         self.protocol.supports(&TableFeature::RowTracking)
     }
 
-    /// Returns whether `base` has the same actions.
+    /// Returns whether `base` already has the same protocol, metadata and domains.
     pub(super) fn is_unchanged(&self, base: &Snapshot) -> Result<bool> {
         Ok(self.protocol == *base.protocol() && self.metadata == *base.metadata() && self.domains.is_empty())
     }
 
-    /// Adds to `transaction` whatever differs from `base`.
+    /// Adds everything that differs from `base` to `transaction`.
     pub(super) fn set(self, transaction: &mut Transaction, base: &Snapshot) -> Result<()> {
         if self.protocol != *base.protocol() {
             transaction.set_protocol(self.protocol);
@@ -101,11 +101,11 @@ impl RestoredTable {
     }
 }
 
-/// Returns the changes that turn the domains of `now` into the domains of `before`.
+/// Returns the changes that turn the metadata domains of `base` into the domains of `earlier`.
 ///
 /// # Errors
-/// `Unsupported` if the high water mark of row ids is lower now than in the earlier version, which means that row
-/// tracking was dropped and enabled again.
+/// Returns `Unsupported` if the high water mark of row ids is now lower than in the earlier version, which means that
+/// row tracking was dropped and enabled again.
 fn domains(base: &Snapshot, earlier: &Snapshot) -> Result<Vec<DomainMetadata>> {
     let (now, before) = (base.domain_metadata()?, earlier.domain_metadata()?);
     let is_row_ids = |domain: &&DomainMetadata| domain.domain == ROW_TRACKING_DOMAIN;
@@ -144,7 +144,7 @@ fn name_in_files(field: &StructField) -> String {
     physical.unwrap_or_else(|| field.name.clone())
 }
 
-/// Returns `schema` with the high water marks of `newest` where they are higher; `None` if none is.
+/// Returns `schema` with those high water marks of `newest` that are farther; `None` if there are none.
 ///
 /// # Errors
 /// Returns the same errors as [`StructType::try_new`].

@@ -1,11 +1,15 @@
-//! Finds VACUUMs that have begun and not recorded their end. They may be deleting the files that a RESTORE needs again.
+//! Finds VACUUMs that have begun but have not recorded their end. They may be deleting files that a RESTORE needs
+//! again.
 //!
-//! - A VACUUM that begins after the base of a RESTORE conflicts with its commit. A VACUUM that began earlier may have
-//!   put files on its list that still exist when the RESTORE looks for them.
-//! - A VACUUM deletes only files that were removed before its own cut-off, which follows from the time and the
-//!   retention in its commit. A RESTORE of a version within the retention of all VACUUMs is therefore never in danger.
-//! - A VACUUM that began at or before the version to restore treats the files of that version as live, and keeps them.
-//! - A process may die during a VACUUM, so one that began longer ago than [`LONGEST_VACUUM_MS`] no longer counts.
+//! - A VACUUM that begins after the base of a RESTORE conflicts with the commit of the RESTORE. But a VACUUM that
+//!   began earlier may still delete files that exist when the RESTORE checks them.
+//! - A VACUUM deletes only files that were removed before its cut-off, which is determined by the time and the
+//!   retention in its commit. A RESTORE of a version within the retention of all VACUUMs is therefore never in
+//!   danger.
+//! - A VACUUM that began at or before the version to restore treats the files of that version as live, and keeps
+//!   them.
+//! - A process may die during a VACUUM. A VACUUM that began longer ago than [`LONGEST_VACUUM_MS`] is therefore
+//!   ignored.
 
 use serde_json::Value;
 
@@ -17,20 +21,20 @@ use crate::protocol::{CommitInfo, LogPath};
 use crate::runtime::parallel;
 use crate::snapshot::Snapshot;
 
-/// How long a VACUUM may take.
+/// The maximum time that a VACUUM is expected to take.
 const LONGEST_VACUUM_MS: i64 = 24 * 3600 * 1000;
 
 /// A VACUUM that may still be deleting files.
 struct Vacuum {
     version: u64,
-    /// Files that were removed before this time may be deleted.
+    /// Files that were removed from the table before this time may be deleted.
     cutoff_ms: i64,
 }
 
-/// Refuses to restore `files` of version `earlier` if a VACUUM in the log of `base` may still be deleting them.
+/// Refuses to restore `files` of the version `earlier` if a VACUUM in the log of `base` may still be deleting them.
 ///
 /// # Errors
-/// `CommitConflict`; `CorruptLog`, and errors of the store.
+/// Returns `CommitConflict`, `CorruptLog`, and errors of the store.
 pub(super) fn ensure_none_deletes(
     files: &[Vec<LogPath>],
     base: &Snapshot,
@@ -40,7 +44,7 @@ pub(super) fn ensure_none_deletes(
     let unfinished = unfinished(base, earlier.version(), now_ms)?;
     let Some(vacuum) = unfinished.iter().max_by_key(|vacuum| vacuum.cutoff_ms) else { return Ok(()) };
     let retained = Retained::of(base, vacuum.cutoff_ms)?;
-    // VACUUM only lists the table's root.
+    // VACUUM only deletes files in the table's directory.
     let may_go = |path: &LogPath| matches!(path, LogPath::Relative(path) if !retained.keeps(path));
     let count = files.iter().filter(|needed| needed.iter().any(may_go)).count();
     if count == 0 {
@@ -64,8 +68,8 @@ pub(super) fn ensure_none_deletes(
     .in_table(base.storage().url()))
 }
 
-/// Returns the VACUUMs of the last [`LONGEST_VACUUM_MS`] after version `after` that have not recorded an end. Commits
-/// do not say which VACUUM an end belongs to, so it is assigned to the oldest one.
+/// Returns the VACUUMs of the last [`LONGEST_VACUUM_MS`] after version `after` that have not recorded their end.
+/// Commits do not say which VACUUM has ended, so each end is assigned to the oldest VACUUM.
 fn unfinished(base: &Snapshot, after: u64, now_ms: i64) -> Result<Vec<Vacuum>> {
     let times = base.commit_times(Some(base.version()))?;
     let Some(first) = times.first_at_or_after(now_ms.saturating_sub(LONGEST_VACUUM_MS))? else {
@@ -77,7 +81,7 @@ fn unfinished(base: &Snapshot, after: u64, now_ms: i64) -> Result<Vec<Vacuum>> {
     let infos = parallel::each(&commits, threads, |commit| match base.known_commit_info(commit.version) {
         Some(info) => Ok(info),
         None => match read_commit_info(base.storage(), *commit) {
-            // The commit was cleaned up just now.
+            // The commit file has been deleted by a cleanup since it was listed.
             Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(CommitInfo::default()),
             info => Ok::<_, Error>(info?.unwrap_or_default()),
         },
@@ -99,7 +103,7 @@ fn unfinished(base: &Snapshot, after: u64, now_ms: i64) -> Result<Vec<Vacuum>> {
     Ok(unfinished)
 }
 
-/// Returns the retention that the commit `VACUUM START` states; 0 if it states none.
+/// Returns the retention that the commit `VACUUM START` states; 0 if it does not state a retention.
 fn retention_ms(info: &CommitInfo) -> i64 {
     let named = |name: &str| match info.operation_parameters.as_ref()?.get(name)? {
         Value::Number(ms) => ms.as_i64(),

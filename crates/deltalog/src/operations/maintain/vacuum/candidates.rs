@@ -1,4 +1,4 @@
-//! The list of files that may be deleted. Only this module decides which files are on it.
+//! The list of files that a VACUUM may delete. Only this module decides which files are on the list.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,25 +13,26 @@ use super::visible::{CHANGES, name_of};
 use crate::error::{Error, Result};
 use crate::storage::FileMeta;
 
-/// The number of files in a chunk.
+/// The number of files in a chunk of the list.
 const CHUNK: usize = 64 * 1024;
 
-/// Why a file may be deleted.
+/// The reason why a file may be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum VacuumReason {
-    /// It was removed from the table before the retention.
+    /// The file was removed from the table, longer ago than the retention.
     Removed,
-    /// No version in the log needs it. It is left from a failed write, or the log no longer shows when it was removed.
+    /// No version in the log needs the file. It was left by a failed write, or the log no longer shows when it was
+    /// removed.
     Unreferenced,
-    /// It is a change data file that was written before the retention.
+    /// The file is a change data file that was written longer ago than the retention.
     ChangeData,
-    /// It has deletion vectors, which no file needs any more.
+    /// The file contains deletion vectors, which no data file needs any more.
     DeletionVector,
 }
 
 impl VacuumReason {
-    /// Returns the name: `removed`, `unreferenced`, `change data` or `deletion vector`.
+    /// Returns the name of the reason: `removed`, `unreferenced`, `change data` or `deletion vector`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Removed => "removed",
@@ -55,8 +56,8 @@ impl VacuumReason {
     }
 }
 
-/// Returns why a visible file may be deleted: it is older than the cut-off, and the log does not need it. `None` if it
-/// must be kept.
+/// Returns the reason why a visible file may be deleted: it is older than the cut-off, and the log does not need it.
+/// Returns `None` if the file must be kept.
 pub(super) fn reason(file: &FileMeta, retained: &Retained, cutoff_ms: i64) -> Option<VacuumReason> {
     let may_go = file.modified_ms < cutoff_ms && !retained.keeps(&file.name);
     may_go.then(|| VacuumReason::of(&file.name, retained))
@@ -67,7 +68,7 @@ pub(super) fn reason(file: &FileMeta, retained: &Retained, cutoff_ms: i64) -> Op
 pub(super) struct Chunk {
     pub(super) paths: StringArray,
     pub(super) sizes: Int64Array,
-    /// When they were written last, or removed, in milliseconds since the epoch.
+    /// The times when the files were last written, or removed from the table, in milliseconds since the epoch.
     pub(super) times: Int64Array,
     reasons: Vec<VacuumReason>,
 }
@@ -111,7 +112,7 @@ impl Candidates {
         }
     }
 
-    /// Returns all directories that contain the files, at any depth, without the root.
+    /// Returns all directories that contain the files, at any depth, except for the table's root.
     pub(super) fn directories(&mut self) -> BTreeSet<String> {
         self.close();
         let mut found = BTreeSet::new();
@@ -119,7 +120,7 @@ impl Candidates {
             for path in chunk.paths.iter().flatten() {
                 let mut rest = path;
                 while let Some((directory, _)) = rest.rsplit_once('/') {
-                    // If a directory is already known, so are its parents.
+                    // If a directory was already found, so were its parents.
                     if !found.insert(directory.to_owned()) {
                         break;
                     }
@@ -130,7 +131,7 @@ impl Candidates {
         found
     }
 
-    /// Completes the list, without the files for whose path `is_kept` returns true.
+    /// Completes the list. Leaves out the files for whose path `is_kept` returns true.
     pub(super) fn finish(mut self, is_kept: Option<&dyn Fn(&str) -> bool>) -> Files {
         self.close();
         let Some(is_kept) = is_kept else { return Files(self.chunks) };
@@ -176,7 +177,7 @@ impl Chunk {
     }
 }
 
-/// The complete list.
+/// The completed list.
 #[derive(Debug, Default)]
 pub(super) struct Files(Vec<Chunk>);
 

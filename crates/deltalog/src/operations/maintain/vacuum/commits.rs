@@ -1,8 +1,8 @@
 //! The commits `VACUUM START` and `VACUUM END`, with the names, parameters and metrics of the JVM implementation.
 //!
-//! They change nothing and depend on nothing, so if the metadata changes concurrently, they are simply committed again
-//! on top of it. The first commit announces the deletion, so that the history explains missing files even if the second
-//! commit never comes.
+//! These commits change nothing and depend on nothing. If the metadata changes concurrently, they are simply
+//! committed again after that change. The first commit announces the deletion, so that the history explains missing
+//! files even if there is never a second commit.
 
 use serde_json::{Map, Value};
 
@@ -12,10 +12,10 @@ use crate::error::Result;
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 
-/// How often a commit is tried again because another writer has changed the metadata.
+/// The maximum number of times that a commit is tried again because another writer has changed the metadata.
 const MOST_CONFLICTS: u32 = 20;
 
-/// The common data of both commits.
+/// The data that both commits share.
 #[derive(Debug)]
 pub(super) struct Commits {
     pub(super) custom_metadata: Map<String, Value>,
@@ -23,10 +23,10 @@ pub(super) struct Commits {
 }
 
 impl Commits {
-    /// Commits the beginning. Returns the version.
+    /// Commits the start of a VACUUM. Returns the version.
     ///
     /// # Errors
-    /// The errors of a commit.
+    /// Returns the errors of a commit.
     pub(super) fn start(
         &self,
         base: &Snapshot,
@@ -47,10 +47,10 @@ impl Commits {
         self.commit(base, operation)
     }
 
-    /// Commits the end. Returns the version.
+    /// Commits the end of a VACUUM. Returns the version.
     ///
     /// # Errors
-    /// The errors of a commit.
+    /// Returns the errors of a commit.
     pub(super) fn completed(&self, base: &Snapshot, files: u64, directories: u64) -> Result<u64> {
         let operation = Operation::new("VACUUM END")
             .parameter("status", "COMPLETED")
@@ -59,10 +59,10 @@ impl Commits {
         self.commit(base, operation)
     }
 
-    /// Commits an end that says that some files may not have been deleted.
+    /// Commits the end of a VACUUM that may have failed to delete some files.
     ///
     /// # Errors
-    /// The errors of a commit.
+    /// Returns the errors of a commit.
     pub(super) fn failed(&self, base: &Snapshot) -> Result<u64> {
         self.commit(base, Operation::new("VACUUM END").parameter("status", "FAILED"))
     }

@@ -1,13 +1,13 @@
-//! Deletes the files of a plan, except those that the table needs again.
+//! Deletes the files of a plan, except for files that the table needs again.
 //!
-//! - Before each round, the newest version is read. A file that a commit has added since the plan is kept, however old
-//!   it is: RESTORE, a conversion or a clone may add files that existed before. Individual commits are read, not
-//!   compactions or checkpoints: a file that one commit added and a later one removed is still needed by readers of the
-//!   version in between.
-//! - Before each round, the table is checked again as well: another writer may have raised the retention or the
-//!   protocol, or replaced the table by another one.
-//! - A file that does not exist is not an error, so that an interrupted VACUUM can be repeated, and several can run at
-//!   the same time.
+//! - Before each round, the newest version is read. A file that a commit has added since the plan is kept, regardless
+//!   of its age: RESTORE, a conversion or a clone may add files that existed before. All commits are read
+//!   individually, without using compactions or checkpoints: a file that one commit added and a later commit removed
+//!   is still needed by readers of the version in between.
+//! - Before each round, the table is checked again as well: another writer may have increased the retention, upgraded
+//!   the protocol, or replaced the table by another one.
+//! - A file that does not exist is not an error, so that an interrupted VACUUM can be repeated, and several VACUUMs
+//!   can run at the same time.
 
 use super::candidates::{Chunk, Files};
 use super::request;
@@ -18,38 +18,38 @@ use crate::runtime::progress::Progress;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// The number of files in a round. A store that deletes many files per request needs ten requests for them.
+/// The number of files in a round. A store that can delete many files per request needs ten requests for a round.
 const ROUND: usize = 10_000;
 
-/// By how much this process's clock may be ahead of the store's, which may only count whole seconds.
+/// How much the clock of this process may be ahead of the store's clock, which may only have whole seconds.
 const TOLERATED_MS: i64 = 60 * 1000;
 
-/// Deletes files.
+/// The state of deleting the files of a plan.
 pub(super) struct Deletion<'a> {
-    /// The version that the plan knows.
+    /// The version for which the plan was made.
     pub(super) planned: &'a Snapshot,
-    /// The newest version so far.
+    /// The newest version that was read so far.
     pub(super) newest: Snapshot,
     pub(super) cutoff_ms: i64,
-    /// The retention that the plan was made with.
+    /// The retention for which the plan was made.
     pub(super) retention_ms: i64,
     pub(super) enforces_retention: bool,
-    /// Whether the checksum files that Hadoop writes next to local files are deleted, too.
+    /// Whether to also delete the checksum files that Hadoop writes next to local files.
     pub(super) has_checksums: bool,
     /// The files that the table needs again.
     pub(super) revived: Retained,
-    /// The version up to which `revived` is complete.
+    /// The newest version whose files are all in `revived`.
     pub(super) known_version: u64,
     pub(super) deleted: u64,
     pub(super) deleted_bytes: u64,
 }
 
 impl Deletion<'_> {
-    /// Deletes the `files`, if they may be deleted. `cutoff_of_store_ms` is the cut-off by the clock of the store,
-    /// because files would look too old to a clock that is ahead of it.
+    /// Deletes those `files` that may still be deleted. `cutoff_of_store_ms` is the cut-off by the store's clock: by
+    /// a clock that is ahead of the store's, files would look too old.
     ///
     /// # Errors
-    /// Errors of the store, and of reading the log. Some files may have been deleted.
+    /// Returns errors of the store, and of reading the log. Some files may have been deleted already.
     pub(super) fn run(&mut self, files: &Files, cutoff_of_store_ms: i64) -> Result<()> {
         let ahead_ms = self.cutoff_ms.saturating_sub(cutoff_of_store_ms);
         if ahead_ms > TOLERATED_MS {
@@ -76,7 +76,7 @@ impl Deletion<'_> {
         Ok(())
     }
 
-    /// Finds files that were added since the last look.
+    /// Finds files that were added to the table since the last call.
     fn look_again(&mut self) -> Result<()> {
         self.newest = self.newest.refresh()?;
         let newest = &self.newest;
@@ -86,7 +86,7 @@ impl Deletion<'_> {
         request::check(newest, Some(self.retention_ms), self.enforces_retention)?;
         let added = self.revived.keep_added_since(self.known_version, newest);
         match added {
-            // A missing commit is older than the log's retention. Only the tombstones in a checkpoint remain of it.
+            // A missing commit is older than the log's retention. A checkpoint only contains its `remove` actions.
             Err(error) if error.kind() == ErrorKind::FileNotFound => {
                 self.revived.keep_needed(newest, self.cutoff_ms)?;
             }
@@ -124,7 +124,7 @@ impl Deletion<'_> {
         Ok(())
     }
 
-    /// Deletes the checksums that Hadoop keeps next to local files.
+    /// Deletes the checksum files that Hadoop writes next to local files.
     fn delete_checksums(&self, storage: &Storage, paths: &[&str]) -> Result<()> {
         if !self.has_checksums {
             return Ok(());

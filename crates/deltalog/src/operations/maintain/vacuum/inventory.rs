@@ -1,9 +1,9 @@
-//! Finds the files that may be deleted in an inventory of the store, which the caller passes.
+//! Finds the files that may be deleted in an inventory of the store, which the caller provides.
 //!
-//! - Only full paths below the table's root count. If no path is below it, that is an error, because an inventory of
-//!   another place, or with paths of another form, would look like a table without files to delete.
-//! - A path is plain text and not encoded, as in the JVM implementation. If a path is encoded, that is an error,
-//!   because all files would then look as if no version needed them.
+//! - Only full paths in the table's directory are used. If there is none, that is an error, because an inventory of
+//!   another location, or with paths in another format, would look like a table without files to delete.
+//! - Paths are plain text and not encoded, as in the JVM implementation. An encoded path is an error, because it
+//!   would look as if no version needed the file.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -21,11 +21,11 @@ use crate::protocol::path::decode;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
-/// Reads an inventory.
+/// Reads an inventory, and lists the files that may be deleted.
 ///
 /// # Errors
-/// `SchemaMismatch` if it lacks a column; `InvalidArgument` for a row without a value, for encoded paths, and if no row
-/// is below the table's root.
+/// Returns `SchemaMismatch` if the inventory lacks a column. Returns `InvalidArgument` for a row without a value, for
+/// encoded paths, and if there is no row for a path in the table's directory.
 pub(super) fn find(
     snapshot: &Snapshot,
     inventory: impl RecordBatchReader,
@@ -72,7 +72,7 @@ pub(super) fn find(
     })
 }
 
-/// Refuses a path that differs only in its encoding from a file that the table needs.
+/// Refuses a path that is the encoded form of a path that the table needs.
 fn ensure_plain(path: &str, name: &str, retained: &Retained) -> Result<()> {
     let is_encoded = |plain: Cow<'_, str>| plain != name && retained.keeps(&plain);
     if !name.contains('%') || !decode(name).is_ok_and(is_encoded) {
@@ -82,7 +82,7 @@ fn ensure_plain(path: &str, name: &str, retained: &Retained) -> Result<()> {
         .with_hint("decode them: the column 'path' must have plain text"))
 }
 
-/// The columns of an inventory.
+/// The columns of a batch of the inventory.
 struct Columns {
     path: StringArray,
     length: Int64Array,
@@ -124,7 +124,7 @@ impl Columns {
         })
     }
 
-    /// Returns the path, whether it is a directory, and the other known properties of the file.
+    /// Returns the path in a row, whether it is a directory, and the other properties of the file.
     fn row(&self, row: usize) -> Result<(&str, bool, FileMeta)> {
         let columns: [(&str, &dyn Array); 4] = [
             ("path", &self.path),

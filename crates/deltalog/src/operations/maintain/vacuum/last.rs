@@ -1,5 +1,5 @@
-//! `_delta_log/_last_vacuum_info` records the version up to which removed files have already been deleted. The file
-//! comes from the JVM implementation; the protocol does not define it.
+//! Reads and writes `_delta_log/_last_vacuum_info`, which records the version up to which removed files have been
+//! deleted. The JVM implementation introduced this file; the protocol does not define it.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,25 +16,25 @@ struct LastVacuum {
     version: Option<u64>,
 }
 
-/// Returns the version; `None` if the file does not exist, cannot be parsed, or has no version.
+/// Returns the recorded version; `None` if the file does not exist, cannot be parsed, or contains no version.
 ///
 /// # Errors
-/// Errors of the store.
+/// Returns errors of the store.
 pub(super) fn read(snapshot: &Snapshot) -> Result<Option<u64>> {
     let Some(bytes) = snapshot.storage().get(&path())? else { return Ok(None) };
     let found: LastVacuum = serde_json::from_slice(bytes.trim_ascii()).unwrap_or_default();
-    // A version newer than the snapshot was recorded for another table that was in the same place before.
+    // If the version is newer than the snapshot, it was recorded for another table that was at this location before.
     Ok(found.version.filter(|version| *version <= snapshot.version()))
 }
 
-/// Records the version, unless a later one is already recorded.
+/// Records the version, unless a later version is already recorded.
 pub(super) fn record(snapshot: &Snapshot, version: u64) {
     let recorded = read(snapshot).and_then(|found| match found {
         Some(found) if found >= version => Ok(()),
         _ => write(snapshot.storage(), version),
     });
     if let Err(error) = recorded {
-        // Without the record, the next VACUUM from the log reads more commits, but loses nothing.
+        // Without the record, the next VACUUM from the log reads more commits, but has the same result.
         tracing::warn!(table = snapshot.storage().url(), %error, "how far VACUUM came could not be recorded");
     }
 }

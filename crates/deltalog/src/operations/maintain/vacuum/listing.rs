@@ -12,24 +12,24 @@ use crate::error::Result;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
-/// The files and directories that a source has found.
+/// The files and directories that one of the sources has found.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) files: Files,
-    /// The number of directories that were looked into, with the root.
+    /// The number of directories that were listed, including the root.
     pub(super) directories: u64,
-    /// The directories that may be empty, if the store has directories.
+    /// Directories that may be empty, if the store has directories.
     pub(super) nested: Vec<String>,
-    /// Whether Hadoop's checksums are next to the files.
+    /// Whether there are checksum files of Hadoop next to the files.
     pub(super) has_checksums: bool,
-    /// The newest version whose removed files have all been found, by this VACUUM or an earlier one.
+    /// The newest version for which all removed files have been found, by this VACUUM or by an earlier one.
     pub(super) searched_up_to: Option<u64>,
 }
 
-/// Lists the root of `snapshot`.
+/// Lists the table's directory.
 ///
 /// # Errors
-/// `Unavailable`, `PermissionDenied`.
+/// Returns `Unavailable` or `PermissionDenied`.
 pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> Result<Found> {
     let storage = snapshot.storage();
     let visible = Visible::of(snapshot);
@@ -38,7 +38,7 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
     let enters = |directory: &str| {
         let enters = visible.enters(directory);
         if enters {
-            // In a store with keys, the walk asks about the same directory repeatedly.
+            // In an object store, the same directory is visited once for each of its objects.
             let mut entered = entered.lock().unwrap_or_else(PoisonError::into_inner);
             entered.0.insert(directory);
             if has_directories {
@@ -55,8 +55,8 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
             if !Visible::shows(&file.name) {
                 has_checksums |= name_of(&file.name).ends_with(".crc");
             } else if !has_directories && file.size == 0 {
-                // An empty object stands for a directory: without its slash, its name may also be the name of a sibling
-                // file. Neither data files nor files with deletion vectors are empty.
+                // An empty object may stand for a directory. Without the slash at its end, it could be confused with
+                // a file of the same name. Data files and files with deletion vectors are never empty.
             } else if let Some(reason) = reason(file, retained, cutoff_ms) {
                 candidates.push(file, reason);
             }

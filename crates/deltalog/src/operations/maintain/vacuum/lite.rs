@@ -1,4 +1,5 @@
-//! Finds the files that may be deleted from the log alone: the files that commits have removed since the last VACUUM.
+//! Finds the files that may be deleted by reading only the log: the files that commits have removed since the last
+//! VACUUM.
 //!
 //! ```text
 //!   0 … 40 │ 41 … 57 │ 58 … 63
@@ -7,9 +8,10 @@
 //!   └ looked at by the last VACUUM: _last_vacuum_info
 //! ```
 //!
-//! - It is an error if commits are missing that no VACUUM has read, because their files would never be found.
-//! - If a commit is old enough but one of its tombstones is not, the next VACUUM finds that file, because only the
-//!   version before that commit is recorded.
+//! - If commits are missing that no VACUUM has read, that is an error, because the files that they removed would
+//!   never be found.
+//! - If a commit is old enough but one of the files that it removed is not, the next VACUUM finds that file, because
+//!   this VACUUM only records the version before that commit.
 
 use std::collections::HashSet;
 
@@ -28,10 +30,11 @@ use crate::protocol::LogPath;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
-/// Reads the commits of `snapshot` up to `cutoff_ms`.
+/// Reads the commits of `snapshot` that are older than `cutoff_ms`.
 ///
 /// # Errors
-/// `VersionNotFound` if the log does not reach back to the last VACUUM; `CorruptLog`; also errors of the store.
+/// Returns `VersionNotFound` if the log does not reach back to the last VACUUM, `CorruptLog`, and errors of the
+/// store.
 pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> Result<Found> {
     let nothing = Found { directories: 1, ..Found::default() };
     let times = snapshot.commit_times(Some(snapshot.version()))?;
@@ -56,7 +59,7 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
     Ok(Found { files, searched_up_to, ..nothing })
 }
 
-/// Refuses a log that lacks commits from `start` on.
+/// Refuses a log in which commits from the version `start` on are missing.
 fn check_reach(snapshot: &Snapshot, times: &CommitTimes, start: u64, last: Option<u64>) -> Result<()> {
     let oldest = times.commits_of_log().first().map_or(u64::MAX, |commit| commit.version);
     if oldest <= start {
@@ -78,16 +81,16 @@ fn check_reach(snapshot: &Snapshot, times: &CommitTimes, start: u64, last: Optio
     .with_hint("run a full VACUUM, which lists the files; it records the version for the next one"))
 }
 
-/// A search through commits.
+/// A search for removed files in commits.
 struct Search<'a> {
     snapshot: &'a Snapshot,
     retained: &'a Retained,
     visible: Visible,
     cutoff_ms: i64,
     candidates: Candidates,
-    /// The files on the list, because several actions may refer to the same file.
+    /// The files that were already listed, because several actions may refer to the same file.
     seen: HashSet<String>,
-    /// The first version with a tombstone that is not old enough.
+    /// The first version that removed a file which is not old enough to delete.
     postponed: Option<u64>,
 }
 
@@ -132,8 +135,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Puts a file on the list if it may be deleted. Only files that a listing would show are deleted, because a log
-    /// may refer to other files, such as its own.
+    /// Adds a file to the list if it may be deleted. Only files that a listing would find are added, because a log
+    /// may refer to files that must never be deleted, such as its own.
     fn add(&mut self, file: &LogPath, size: u64, modified_ms: i64, reason: VacuumReason) {
         let LogPath::Relative(path) = file else { return };
         if !self.visible.shows_path(path) || self.retained.keeps(path) || !self.seen.insert(path.clone()) {

@@ -1,5 +1,5 @@
-//! VACUUM: deletes the files that a table no longer needs. Protocol: "Add File and Remove File" (tombstones), "VACUUM
-//! Protocol Check".
+//! VACUUM: deletes files that a table no longer needs. (Protocol: "Add File and Remove File" (tombstones), "VACUUM
+//! Protocol Check".)
 //!
 //! ```text
 //!   snapshot ──► retained: live files, tombstones younger than the cut-off, their vectors
@@ -15,36 +15,37 @@
 //!
 //! Files that are never deleted, and why:
 //!
-//! - *Live files and retained ones.* The snapshot is read before the listing. A file that is added later is either new,
-//!   so that its age protects it, or it is an old file that RESTORE, a conversion or a clone adds to the table. The
-//!   commits after the snapshot are therefore read again before each round of deletes. The remaining risk is a commit
-//!   of that kind during the seconds of one round. RESTORE only needs files that are retained, unless it restores a
-//!   version from before the retention: such a RESTORE checks that its files exist, and is refused while a VACUUM that
-//!   may be deleting them has not recorded its end.
-//! - *Files of unfinished writes.* The log does not refer to them yet. They are younger than the retention, which must
-//!   be longer than the longest write. Their age follows from the modification time in the store. The clock of this
-//!   process is compared with the store's clock by the time of the file of the commit `VACUUM START`. If the process's
-//!   clock is more than a minute ahead, the store's time is used.
-//! - *Hidden files and directories, the log with its sidecars, other tables in the table's root*; see [`visible`].
-//! - *Files outside the table's root.* Only the root is listed.
+//! - *Live and retained files.* The snapshot is read before the listing. A file that is added later is either new, so
+//!   that its age protects it, or it is an old file that RESTORE, a conversion or a clone adds to the table. The
+//!   commits after the snapshot are therefore read again before each round of deletions. A risk remains only if such
+//!   a commit is made during the few seconds of a round. RESTORE only needs files that are retained, unless it
+//!   restores a version from before the retention: it then checks that its files exist, and is refused as long as a
+//!   VACUUM that may be deleting them has not recorded its end.
+//! - *Files of unfinished writes.* The log does not refer to them yet. They are younger than the retention, which
+//!   must be longer than the longest write. Their age is determined by their modification time in the store. The
+//!   clock of this process is compared with the store's clock by means of the commit file of `VACUUM START`. If this
+//!   process's clock is more than a minute ahead, the store's time is used.
+//! - *Hidden files and directories, the log and its sidecars, and other tables in the table's directory*; see
+//!   [`visible`].
+//! - *Files outside of the table's directory.* Only this directory is listed.
 //!
-//! Change data files belong to commits, not to the state of a version. Only their age decides, as in the JVM
+//! Change data files belong to commits, and not to the state of a version. Only their age matters, as in the JVM
 //! implementation, so a change data feed reaches as far back as the retention.
 //!
-//! A shallow clone refers to files of its source table, but the source's log does not record that. It cannot be known
-//! whether a clone elsewhere still uses a file that was removed here, so a VACUUM of the source breaks the clone, as it
-//! does in every implementation.
+//! A shallow clone refers to files of its source table, but the log of the source does not record this. It is not
+//! known whether a clone elsewhere still uses a file that was removed here, so a VACUUM of the source breaks the
+//! clone, as in every implementation.
 //!
-//! | file | what |
+//! | file | what it does |
 //! | --- | --- |
-//! | `request` | what is asked for, and whether the table allows it |
-//! | `retained` | the files that the log needs |
-//! | `visible` | where files are looked for |
-//! | `listing`, `lite`, `inventory` | the sources of files |
-//! | `candidates` | the decision, and the list |
-//! | `delete` | the rounds of deletes |
-//! | `commits` | what the history says |
-//! | `last` | where the next VACUUM from the log begins |
+//! | `request` | the request, and the check that the table allows it |
+//! | `retained` | determines the files that the log needs |
+//! | `visible` | determines where VACUUM looks for files |
+//! | `listing`, `lite`, `inventory` | find files in three different sources |
+//! | `candidates` | decides which files may be deleted, and lists them |
+//! | `delete` | deletes files in rounds |
+//! | `commits` | records the VACUUM in the history |
+//! | `last` | records where the next VACUUM from the log begins |
 
 mod candidates;
 mod commits;
@@ -77,12 +78,11 @@ use crate::runtime::environment::Environment;
 use crate::runtime::interrupt;
 use crate::snapshot::Snapshot;
 
-/// By how much a full VACUUM moves back the point up to which it records to have deleted, because the clock of a writer
-/// that has removed files may differ from the store's.
+/// The margin that a full VACUUM subtracts from the time up to which it records that removed files are deleted. It is
+/// needed because the clock of a writer that has removed files may differ from the store's clock.
 const MARGIN_MS: i64 = 24 * 3600 * 1000;
 
-/// Finds the files that the table of `snapshot` no longer needs. This deletes nothing; call [`VacuumPlan::delete`] for
-/// that.
+/// Finds the files that the table of `snapshot` no longer needs. Deletes nothing; [`VacuumPlan::delete`] does that.
 ///
 /// ```
 /// use std::time::Duration;
@@ -113,9 +113,9 @@ const MARGIN_MS: i64 = 24 * 3600 * 1000;
 /// ```
 ///
 /// # Errors
-/// `Unsupported` for a table that cannot be written, is managed by a catalog, or has a retention that cannot be parsed;
-/// `InvalidArgument` for a retention that is shorter than the table's; `VersionNotFound` if the log alone does not
-/// suffice; `CorruptLog`; also errors of the store.
+/// Returns `Unsupported` for a table that cannot be written, is managed by a catalog, or has a retention that cannot
+/// be parsed; `InvalidArgument` for a retention that is shorter than the table's; `VersionNotFound` if the log alone
+/// does not suffice; `CorruptLog`; and errors of the store.
 pub fn plan_vacuum(
     snapshot: &Snapshot,
     request: VacuumRequest,
@@ -141,7 +141,7 @@ fn plan(newest: &Snapshot, request: VacuumRequest, environment: &Environment) ->
         VacuumSource::Inventory(inventory) => inventory::find(newest, inventory, &retained, cutoff_ms)?,
     };
     if !kept_versions.is_empty() {
-        // The files of these versions remain, and the next VACUUM may not have to keep them.
+        // The files of these versions are not deleted now, but the next VACUUM may have to delete them.
         found.searched_up_to = None;
     }
     tracing::info!(table, files = found.files.len(), bytes = found.files.bytes(), "VACUUM has found files");
@@ -155,14 +155,14 @@ fn plan(newest: &Snapshot, request: VacuumRequest, environment: &Environment) ->
     })
 }
 
-/// Returns the time before which a file must have been written or removed. Times in stores and logs are in whole
-/// milliseconds, so without a retention, a file with the current time counts as old. That is safe, because later
+/// Returns the time before which a file must have been written or removed. Times in stores and logs are whole
+/// milliseconds, so if there is no retention, a file with the current time counts as old. This is safe, because later
 /// commits are always read.
 fn cutoff(now_ms: i64, retention_ms: i64) -> i64 {
     if retention_ms == 0 { now_ms.saturating_add(1) } else { now_ms.saturating_sub(retention_ms) }
 }
 
-/// Returns what must be kept.
+/// Returns the files that must be kept.
 fn retained(newest: &Snapshot, retention: Retention, cutoff_ms: i64, versions: &[u64]) -> Result<Retained> {
     let mut retained = Retained::of(newest, cutoff_ms)?;
     if retention.ms() > retention.configured_ms {
@@ -178,19 +178,19 @@ fn retained(newest: &Snapshot, retention: Retention, cutoff_ms: i64, versions: &
     Ok(retained)
 }
 
-/// Returns the newest version whose removed files a listing has found for certain.
+/// Returns the newest version for which a listing has certainly found all removed files.
 fn searched_by_listing(newest: &Snapshot, cutoff_ms: i64) -> Option<u64> {
     let found = newest
         .commit_times(Some(newest.version()))
         .and_then(|times| times.last_at_or_before(cutoff_ms.saturating_sub(MARGIN_MS)));
     found.unwrap_or_else(|error| {
-        // The progress only speeds up a later VACUUM from the log.
+        // The recorded progress only makes a later VACUUM from the log faster.
         tracing::warn!(table = newest.storage().url(), %error, "the progress of VACUUM is not known");
         None
     })
 }
 
-/// The files that a table no longer needs.
+/// A list of files that a table no longer needs. Nothing has been deleted yet.
 #[derive(Debug)]
 #[must_use = "a plan deletes nothing by itself"]
 pub struct VacuumPlan {
@@ -208,10 +208,10 @@ pub struct VacuumPlan {
 pub struct Vacuumed {
     /// The number of files that were deleted.
     pub files: u64,
-    /// Their size in bytes, as far as it is known.
+    /// The total size of the deleted files in bytes, as far as it is known.
     pub bytes: u64,
-    /// The number of directories that were removed because they had been empty for as long as the retention. Only local
-    /// tables have directories.
+    /// The number of directories that were removed because they had been empty for longer than the retention. Only
+    /// local tables have directories.
     pub removed_directories: u64,
     /// The version of the commit `VACUUM END`.
     pub version: u64,
@@ -223,22 +223,22 @@ impl VacuumPlan {
         self.snapshot.version()
     }
 
-    /// Returns the number of files.
+    /// Returns the number of files to delete.
     pub fn files(&self) -> u64 {
         self.found.files.len()
     }
 
-    /// Returns their size in bytes, as far as it is known.
+    /// Returns the total size of these files in bytes, as far as it is known.
     pub fn bytes(&self) -> u64 {
         self.found.files.bytes()
     }
 
-    /// Returns the time in milliseconds since the epoch before which files are no longer retained.
+    /// Returns the cut-off in milliseconds since the epoch: files that were removed before are no longer retained.
     pub fn cutoff_ms(&self) -> i64 {
         self.cutoff_ms
     }
 
-    /// Returns the paths of the files, decoded and relative to the table's root, in no order.
+    /// Returns the paths of the files, decoded and relative to the table's root, in no particular order.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         let chunks = self.found.files.chunks().iter();
         chunks.flat_map(|chunk| (0..chunk.len()).map(|row| chunk.paths.value(row)))
@@ -249,18 +249,18 @@ impl VacuumPlan {
         candidates::schema()
     }
 
-    /// Returns the files as `path: Utf8`, `size: Int64`, `modification_time: Timestamp(ms, UTC)` and `reason: Utf8`,
-    /// which is the name of a [`VacuumReason`]. From the log alone, the time is when the file was removed, and the size
-    /// of deletion vectors is not known (0).
+    /// Returns the files as batches with the columns `path: Utf8`, `size: Int64`, `modification_time: Timestamp(ms,
+    /// UTC)` and `reason: Utf8`, the name of a [`VacuumReason`]. If only the log was read, the time is the time at
+    /// which the file was removed, and the size of deletion vectors is not known (0).
     pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch>> {
         self.found.files.batches()
     }
 
-    /// Deletes the files, except for those that the table needs again, and commits `VACUUM START` and `VACUUM END`.
+    /// Deletes the files, except for files that the table needs again, and commits `VACUUM START` and `VACUUM END`.
     ///
     /// # Errors
-    /// `CommitConflict` and other errors of a commit, before anything is deleted; errors of the store, after which some
-    /// files may have been deleted. A VACUUM can be repeated.
+    /// Returns `CommitConflict` and other errors of a commit, before anything is deleted, and errors of the store,
+    /// after which some files may have been deleted. A VACUUM can be repeated.
     pub fn delete(&self) -> Result<Vacuumed> {
         let url = self.snapshot.storage().url();
         self.run().map_err(|error: Error| error.in_table(url))
@@ -309,15 +309,15 @@ impl VacuumPlan {
         Ok(Vacuumed { files: deletion.deleted, bytes: deletion.deleted_bytes, removed_directories, version })
     }
 
-    /// Returns the cut-off by the clock of the store, which has given the commit `start` its time.
+    /// Returns the cut-off by the clock of the store, which has given the file of the commit `start` its time.
     fn cutoff_of_store(&self, start: u64) -> Result<i64> {
         let found = self.snapshot.storage().head(&LogFileName::Commit(start).path())?;
-        // The commit may have been cleaned up, or a store may not know the time.
+        // The commit file may have been deleted by a cleanup, or the store may not know its time.
         let now_ms = found.map_or(i64::MAX, |file| file.modified_ms);
         Ok(cutoff(now_ms, self.retention.ms()))
     }
 
-    /// Removes directories that have been empty for as long as the retention, innermost first.
+    /// Removes directories that have been empty for longer than the retention, the innermost first.
     fn remove_directories(&self, cutoff_ms: i64) -> Result<u64> {
         let mut directories = self.found.nested.clone();
         directories.sort_unstable_by_key(|directory| std::cmp::Reverse(directory.len()));

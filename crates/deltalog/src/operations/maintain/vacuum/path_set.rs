@@ -1,10 +1,10 @@
 //! A memory-efficient set of paths.
 //!
-//! - It holds a 64-bit number for each path. Two paths may have the same number, so the set may seem to contain paths
-//!   that were not inserted, with a probability of about one in 10¹³ for each path in a set of a million. It is
-//!   therefore only used for files that must be kept: such a mistake keeps a file that could be deleted.
-//! - The numbers depend on a key that is different in each process, so paths that collide cannot be chosen in
-//!   advance.
+//! - It contains a 64-bit number for each path. Two paths may have the same number, so the set may seem to contain a
+//!   path that was not inserted. In a set of a million paths, the probability of this is about one in 10¹³ for each
+//!   path. The set is therefore only used for files that must be kept: a mistake keeps a file that could be deleted.
+//! - The numbers depend on a key that differs in each process, so that an attacker cannot choose paths with the same
+//!   number in advance.
 
 use std::hash::BuildHasher;
 
@@ -19,7 +19,7 @@ pub(super) struct PathSet {
 impl PathSet {
     pub(super) fn insert(&mut self, path: &str) {
         let number = self.hasher.hash_one(path);
-        // The entry is dropped: an occupied one is already there.
+        // If the number is already in the set, the existing entry is kept.
         self.numbers.entry(number, |other| *other == number, |number| *number).or_insert(number);
     }
 

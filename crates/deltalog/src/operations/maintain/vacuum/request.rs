@@ -9,16 +9,17 @@ use crate::error::{Error, Result};
 use crate::protocol::{TableFeature, ensure_writable};
 use crate::snapshot::Snapshot;
 
-/// Where VACUUM finds the files that may be deleted.
+/// The source in which VACUUM finds the files that may be deleted.
 #[non_exhaustive]
 pub enum VacuumSource {
-    /// In a listing of the table's root.
+    /// A listing of the table's directory.
     Listing,
-    /// In the log: the files that were removed since the last VACUUM. Files that no version ever had are not found.
+    /// The log, which shows the files that were removed since the last VACUUM. Files that were never part of a
+    /// version are not found.
     Log,
-    /// In an inventory of the store, for tables whose listing takes too long. It has the columns `path`, with full
+    /// An inventory of the store, for tables whose listing would take too long. It has the columns `path`, with full
     /// paths that are not encoded, `length`, `isDir` and `modificationTime`, in milliseconds since the epoch or as a
-    /// timestamp. Rows outside the table's root are ignored.
+    /// timestamp. Rows for paths outside of the table's directory are ignored.
     Inventory(Box<dyn RecordBatchReader + Send>),
 }
 
@@ -48,10 +49,10 @@ impl Default for VacuumRequest {
     }
 }
 
-/// How long files are kept.
+/// How long files are kept after they were removed or written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Retention {
-    /// The retention in the request.
+    /// The retention in the request, if it has one.
     pub(super) specified_ms: Option<i64>,
     /// The retention of the table: `delta.deletedFileRetentionDuration`.
     pub(super) configured_ms: i64,
@@ -64,7 +65,7 @@ impl Retention {
 }
 
 impl VacuumRequest {
-    /// Requests to delete the files that `source` finds, with the retention of the table.
+    /// Requests to delete the files that `source` finds, with the table's own retention.
     pub fn new(source: VacuumSource) -> Self {
         Self {
             source,
@@ -75,33 +76,33 @@ impl VacuumRequest {
         }
     }
 
-    /// Sets how long files are kept after they were removed from the table or, if they never were a part of it, after
-    /// they were written. Without it, the table's `delta.deletedFileRetentionDuration` applies, or 7 days.
+    /// Sets how long files are kept after they were removed from the table or, if they never belonged to it, after
+    /// they were written. By default, the table's `delta.deletedFileRetentionDuration` applies, or 7 days.
     ///
-    /// It must be longer than the longest write and the longest query of an old version, because only their age
-    /// protects the files that these use.
+    /// The retention must be longer than the longest write, and longer than the longest query of an old version,
+    /// because only the age of their files protects them.
     #[must_use]
     pub fn retention(mut self, retention: Duration) -> Self {
         self.retention = Some(retention);
         self
     }
 
-    /// Sets whether a retention that is shorter than the table's is refused, as it is by default.
+    /// Sets whether a retention that is shorter than the table's is refused, which is the default.
     #[must_use]
     pub fn enforce_retention(mut self, enforces: bool) -> Self {
         self.enforces_retention = enforces;
         self
     }
 
-    /// Keeps the files of these versions, however old they are.
+    /// Keeps the files of these versions, regardless of their age.
     #[must_use]
     pub fn keep_versions(mut self, versions: impl Into<Vec<u64>>) -> Self {
         self.kept_versions = versions.into();
         self
     }
 
-    /// Adds fields, which may include `userMetadata`, to the `commitInfo` of the commits `VACUUM START` and
-    /// `VACUUM END`.
+    /// Adds fields to the `commitInfo` of the commits `VACUUM START` and `VACUUM END`. They may include
+    /// `userMetadata`.
     #[must_use]
     pub fn custom_metadata(mut self, fields: Map<String, Value>) -> Self {
         self.custom_metadata = fields;
@@ -111,24 +112,25 @@ impl VacuumRequest {
     /// Checks that the table may be vacuumed with this retention.
     ///
     /// # Errors
-    /// `Unsupported` for a table that cannot be written, is managed by a catalog, or has a retention that cannot be
-    /// parsed; `InvalidArgument` for a retention that is too short.
+    /// Returns `Unsupported` for a table that cannot be written, is managed by a catalog, or has a retention that
+    /// cannot be parsed, and `InvalidArgument` for a retention that is too short.
     pub(super) fn check(&self, snapshot: &Snapshot) -> Result<Retention> {
         let specified_ms = self.retention.map(milliseconds);
         check(snapshot, specified_ms, self.enforces_retention)
     }
 }
 
-/// Makes the same checks, given only the retention of the request.
+/// Makes the same checks as [`VacuumRequest::check`], given only the requested retention.
 pub(super) fn check(snapshot: &Snapshot, specified_ms: Option<i64>, enforces: bool) -> Result<Retention> {
     let protocol = snapshot.protocol();
-    // PROTOCOL, "Maintenance Operations on Catalog-managed Tables": prohibited unless the catalog permits them.
+    // VACUUM is prohibited unless the catalog permits it. (PROTOCOL, "Maintenance Operations on Catalog-managed
+    // Tables".)
     if protocol.writer_features().contains(&TableFeature::CatalogManaged) {
         return Err(Error::unsupported(
             "the files of a table that a catalog manages are deleted by its catalog",
         ));
     }
-    // PROTOCOL, "Writer Requirements for Vacuum Protocol Check": for all tables.
+    // This check applies to all tables. (PROTOCOL, "Writer Requirements for Vacuum Protocol Check".)
     ensure_writable(protocol, snapshot.metadata())?;
     let configured_ms = milliseconds(snapshot.deleted_file_retention()?);
     let retention = Retention { specified_ms, configured_ms };

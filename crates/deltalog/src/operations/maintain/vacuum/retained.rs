@@ -1,12 +1,12 @@
-//! Collects the files that the log still needs. Protocol: "Action Reconciliation", "Deletion Vectors".
+//! Collects the files that the log still needs. (Protocol: "Action Reconciliation", "Deletion Vectors".)
 //!
-//! - A file is needed if it is live, or if it has a tombstone that is younger than the cut-off, because a version
-//!   within the retention then has it. The files of their deletion vectors are needed as well.
-//! - Files are compared by their resolved paths. If the path of an action was not encoded as the protocol requires, the
+//! - A file is needed if it is live. It is also needed if it was removed after the cut-off, because a version within
+//!   the retention then contains it. The files with the deletion vectors of needed files are needed as well.
+//! - Files are compared by their resolved paths. If an action's path was not encoded as the protocol requires, the
 //!   file whose name is literally the same is protected as well.
-//! - A path outside the table may still lead into it through a link, a mount or another name of a bucket. Therefore a
-//!   file in the table is needed if a file outside has the same name.
-//! - If a path or a deletion vector cannot be parsed, that is an error, and nothing is deleted.
+//! - A path outside of the table's directory may still lead into it through a link, a mount or another name of a
+//!   bucket. A file in the directory is therefore needed if a needed file outside of it has the same name.
+//! - A path or a deletion vector that cannot be parsed is an error, and nothing is deleted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,34 +24,34 @@ use crate::log::replay::{
 use crate::protocol::{LogPath, PathResolver};
 use crate::snapshot::Snapshot;
 
-/// The number of commits that are collected before they are read together.
+/// The number of commits that are collected and then read together.
 const READ_TOGETHER: usize = 64;
 
-/// The files that must be kept, and the files with expired tombstones.
+/// The files that must be kept, and the files that were removed before the cut-off.
 #[derive(Debug, Default)]
 pub(crate) struct Retained {
     kept: PathSet,
-    /// The names of files outside the table.
+    /// The names of needed files outside of the table's directory.
     outside: PathSet,
-    /// Files that expired tombstones refer to. Some of them may also have to be kept.
+    /// Files that were removed before the cut-off. Some of them may still have to be kept.
     expired: PathSet,
 }
 
 impl Retained {
-    /// Returns the files that `snapshot` and the versions before it up to `cutoff_ms` need.
+    /// Returns the files that `snapshot` needs, and the files that earlier versions after `cutoff_ms` need.
     ///
     /// # Errors
-    /// `CorruptLog`, and errors of the store.
+    /// Returns `CorruptLog`, and errors of the store.
     pub(crate) fn of(snapshot: &Snapshot, cutoff_ms: i64) -> Result<Self> {
         let mut retained = Self::default();
         retained.keep_needed(snapshot, cutoff_ms)?;
         Ok(retained)
     }
 
-    /// Keeps the files that `snapshot` and the versions before it up to `cutoff_ms` need.
+    /// Keeps the files that `snapshot` needs, and the files that earlier versions after `cutoff_ms` need.
     ///
     /// # Errors
-    /// `CorruptLog`, and errors of the store.
+    /// Returns `CorruptLog`, and errors of the store.
     pub(super) fn keep_needed(&mut self, snapshot: &Snapshot, cutoff_ms: i64) -> Result<()> {
         self.keep_live(snapshot)?;
         for batch in snapshot.replay_removes()? {
@@ -60,10 +60,10 @@ impl Retained {
         Ok(())
     }
 
-    /// Keeps the files of a version.
+    /// Keeps the live files of a version.
     ///
     /// # Errors
-    /// `CorruptLog`, and errors of the store.
+    /// Returns `CorruptLog`, and errors of the store.
     pub(crate) fn keep_live(&mut self, snapshot: &Snapshot) -> Result<()> {
         let columns = FileColumns::of(&[FileColumn::Path, FileColumn::DeletionVector]);
         for batch in snapshot.replay_files(columns)? {
@@ -72,14 +72,14 @@ impl Retained {
         Ok(())
     }
 
-    /// Keeps the files of `add` actions in the form of the log.
+    /// Keeps the files of `add` actions, which must have the columns of the log.
     pub(super) fn keep_adds(&mut self, batch: &RecordBatch, resolver: &PathResolver) -> Result<()> {
         let files = Files::of(batch, resolver)?;
         (0..batch.num_rows()).try_for_each(|row| files.insert(row, &mut self.kept, &mut self.outside))
     }
 
-    /// Keeps the files that commits have removed since `cutoff_ms`. Checkpoints no longer have tombstones that are
-    /// older than the table's own retention, but the commits still have them.
+    /// Keeps the files that commits have removed since `cutoff_ms`. Checkpoints no longer contain `remove` actions
+    /// that are older than the table's own retention, but the commits still do.
     pub(super) fn keep_removed_by(
         &mut self,
         snapshot: &Snapshot,
@@ -92,11 +92,11 @@ impl Retained {
         })
     }
 
-    /// Keeps the files that the commits of `newest` after version `known` have added, even if they were removed again.
-    /// Only the commits themselves show that, not compactions or checkpoints.
+    /// Keeps the files that the commits of `newest` after version `known` have added, even if later commits have
+    /// removed them. Only the commits themselves show such files; compactions and checkpoints do not.
     ///
     /// # Errors
-    /// `FileNotFound` if one of them was cleaned up; `CorruptLog`, and errors of the store.
+    /// Returns `FileNotFound` if a commit was deleted by a cleanup, `CorruptLog`, and errors of the store.
     pub(super) fn keep_added_since(&mut self, known: u64, newest: &Snapshot) -> Result<()> {
         let in_memory: BTreeMap<u64, &Arc<Commit>> =
             newest.state().commits().map(|commit| (commit.version, commit)).collect();
@@ -110,7 +110,8 @@ impl Retained {
                     missing.push(listed.get(&version).copied().unwrap_or_else(|| CommitFile::named(version)));
                 }
             }
-            // A corrupt checkpoint may have a version that is far too high, with no commits up to it.
+            // A corrupt checkpoint may have a version that is far too high, without commits for the versions before
+            // it. So the commits are read in groups.
             if missing.len() >= READ_TOGETHER || version == newest.version() {
                 visit_commits(newest.storage(), &missing, |_, commit| {
                     self.keep_adds(&commit?.adds, newest.resolver())?;
@@ -136,34 +137,34 @@ impl Retained {
         Ok(())
     }
 
-    /// Returns whether the file at `path`, relative to the table's root, must be kept.
+    /// Returns whether the file at `path`, which is relative to the table's root, must be kept.
     pub(crate) fn keeps(&self, path: &str) -> bool {
         let name = || path.rsplit_once('/').map_or(path, |(_, name)| name);
         self.kept.contains(path) || (!self.outside.is_empty() && self.outside.contains(name()))
     }
 
-    /// Returns whether an expired tombstone refers to the file.
+    /// Returns whether the file was removed from the table before the cut-off.
     pub(crate) fn has_expired(&self, path: &str) -> bool {
         self.expired.contains(path)
     }
 
-    /// Returns the number of files that are kept.
+    /// Returns the number of files that must be kept.
     pub(super) fn len(&self) -> usize {
         self.kept.len()
     }
 }
 
-/// Returns the times of tombstones, if any of them has one.
+/// Returns the deletion times of `remove` actions, if any action has one.
 pub(super) fn deletion_times(removes: &RecordBatch) -> Option<&Int64Array> {
     removes.column_by_name("deletionTimestamp").and_then(|column| column.as_primitive_opt::<Int64Type>())
 }
 
-/// Returns whether a tombstone is older than the cut-off. A tombstone without a time counts as old.
+/// Returns whether a file was removed before the cut-off. A `remove` action without a time counts as old.
 pub(super) fn is_expired(times: Option<&Int64Array>, row: usize, cutoff_ms: i64) -> bool {
     times.filter(|times| times.is_valid(row)).is_none_or(|times| times.value(row) < cutoff_ms)
 }
 
-/// The files that the actions of a batch refer to.
+/// The files to which the actions of a batch refer.
 pub(super) struct Files<'a> {
     resolver: &'a PathResolver,
     paths: &'a StringArray,
@@ -181,12 +182,12 @@ impl<'a> Files<'a> {
         Ok(Self { resolver, paths, are_plain: are_plain(paths), vectors })
     }
 
-    /// Returns the data file of a row.
+    /// Returns the data file of the action in a row.
     pub(super) fn data_file(&self, row: usize) -> Result<LogPath> {
         self.resolver.parse(self.text(row)?)
     }
 
-    /// Returns the file with the deletion vector of a row, if it has one.
+    /// Returns the file with the deletion vector of the action in a row, if it has one.
     pub(super) fn vector_file(&self, row: usize) -> Result<Option<LogPath>> {
         let descriptor = self.vectors.as_ref().map(|vectors| vectors.get(row)).transpose()?.flatten();
         Ok(descriptor.map(|descriptor| vector_path(&descriptor, self.resolver)).transpose()?.flatten())

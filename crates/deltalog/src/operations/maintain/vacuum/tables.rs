@@ -1,4 +1,4 @@
-//! Finds other tables in a table's root, if the files come from a source other than a listing of the store.
+//! Finds other tables in the table's directory, if the files to delete were not found by listing the store.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
 impl Candidates {
-    /// Completes the list, without the files of other tables in the table's root: the tables in `known`, and those that
-    /// the store reports next to the files.
+    /// Completes the list, without the files of other tables in the table's directory. These are the tables in
+    /// `known`, and tables whose logs the store has next to the listed files.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied`; `Unsupported` for a link.
+    /// Returns `Unavailable`, `PermissionDenied`, and `Unsupported` for a link.
     pub(super) fn finish_beside(mut self, snapshot: &Snapshot, known: Vec<String>) -> Result<Files> {
         let mut tables = known;
         tables.extend(tables_among(snapshot.storage(), &self.directories())?);
@@ -29,17 +29,17 @@ impl Candidates {
     }
 }
 
-/// Warns that tables inside the table are left alone.
+/// Logs a warning that VACUUM does not touch other tables inside of the table's directory.
 pub(super) fn warn_of(snapshot: &Snapshot, tables: &[String]) {
     let table = snapshot.storage().url();
     tracing::warn!(table, directories = ?tables, "VACUUM leaves other tables alone that are in the table's root");
 }
 
-/// Returns the directories that have their own log, with a slash after each. The store is asked for each directory,
-/// because a log or an old inventory does not show them.
+/// Returns the directories that have their own log, with a slash at the end. The store is asked about each directory,
+/// because a log or an outdated inventory does not show other tables.
 ///
 /// # Errors
-/// `Unavailable`, `PermissionDenied`; `Unsupported` for a link.
+/// Returns `Unavailable`, `PermissionDenied`, and `Unsupported` for a link.
 fn tables_among(storage: &Storage, directories: &BTreeSet<String>) -> Result<Vec<String>> {
     let directories: Vec<&String> = directories.iter().collect();
     let has_log = |directory: &&String| -> Result<Option<String>> {

@@ -1,30 +1,30 @@
-//! Decides which directories and files of a table's root VACUUM considers.
+//! Decides which directories and files in a table's directory VACUUM may delete.
 //!
-//! - Names that begin with `_` or `.` are hidden: the log, manifests, temporary files of writers, checksums of Hadoop.
-//!   Exceptions are `_change_data` in the root, and the directories of partition columns whose names begin with such a
-//!   character (`_p=1`).
-//! - `metadata` is hidden if the table is also an Iceberg table, because the directory then belongs to Iceberg.
-//! - A directory with its own log is another table, and this log does not know which of its files are live. The JVM
-//!   implementation deletes such files.
+//! - Names that begin with `_` or `.` are hidden: the log, manifests, temporary files of writers, checksum files of
+//!   Hadoop. Exceptions are `_change_data` in the root, and the directories of partition columns whose names begin
+//!   with such a character (`_p=1`).
+//! - `metadata` is hidden if the table is also an Iceberg table, because this directory then belongs to Iceberg.
+//! - A directory with its own log is another table, and the log of the vacuumed table does not show which of its
+//!   files are live. The JVM implementation deletes such files.
 //!
 //! The JVM implementation also considers other directories whose names begin with `_change_data`, and `_delta_index`,
-//! which has indexes for files that may be live.
+//! which contains indexes of files that may be live.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::log::LOG_DIRECTORY;
 use crate::snapshot::Snapshot;
 
-/// The directory of change data files. Protocol: "Add CDC File".
+/// The directory for change data files. (Protocol: "Add CDC File".)
 pub(crate) const CHANGES: &str = "_change_data";
 
-/// The directories and files that VACUUM considers.
+/// The rules for which directories and files VACUUM considers, and the other tables that were found.
 #[derive(Debug)]
 pub(crate) struct Visible {
-    /// The beginnings of the names of partition directories.
+    /// The beginnings of the names of the table's partition directories.
     partitions: Vec<String>,
     hides_metadata: bool,
-    /// The directories that contain other tables.
+    /// The directories that have turned out to contain other tables.
     tables: Mutex<Vec<String>>,
 }
 
@@ -32,7 +32,7 @@ impl Visible {
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let metadata = snapshot.metadata();
         let names = metadata.partition_columns.iter().flat_map(|column| {
-            // Directories of partition columns may have the logical or the physical name of the column.
+            // The directory of a partition column may have the column's logical or its physical name.
             [Some(column.as_str()), snapshot.mapped_schema().physical_name(column)]
         });
         let formats = metadata.property("delta.universalFormat.enabledFormats").unwrap_or_default();
@@ -43,8 +43,8 @@ impl Visible {
         }
     }
 
-    /// Returns whether to enter a directory, given by its path relative to the root, provided that its parents were
-    /// entered. Remembers other tables that it meets.
+    /// Returns whether to list a directory, given by its path relative to the root. Its parents must have been
+    /// accepted before. Remembers directories of other tables.
     pub(crate) fn enters(&self, directory: &str) -> bool {
         let (above, name) = directory.rsplit_once('/').unwrap_or(("", directory));
         if name == LOG_DIRECTORY {
@@ -64,27 +64,27 @@ impl Visible {
             || self.partitions.iter().any(|partition| name.starts_with(partition))
     }
 
-    /// Returns whether a file in a considered directory is considered.
+    /// Returns whether VACUUM considers a file whose directory it considers.
     pub(crate) fn shows(file: &str) -> bool {
         !is_hidden(name_of(file))
     }
 
-    /// Returns whether a file, given by its path relative to the root, and all directories above it are considered.
+    /// Returns whether VACUUM considers a file, given by its path relative to the root, and all directories above it.
     pub(super) fn shows_path(&self, file: &str) -> bool {
-        // Every directory is listed, so that other tables are noticed.
+        // All directories are checked, even after the first one that is not considered, to find other tables.
         let directories = file.match_indices('/').filter_map(|(end, _)| file.get(..end));
         let hidden = directories.filter(|directory| !self.enters(directory)).count();
         hidden == 0 && Self::shows(file)
     }
 
-    /// Returns the directories in which other tables were found, with a slash after each.
+    /// Returns the directories of other tables that were found, each with a slash at the end.
     pub(crate) fn other_tables(&self) -> Vec<String> {
         let tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         tables.iter().map(|table| format!("{table}/")).collect()
     }
 }
 
-/// Returns whether a file or directory is hidden according to its name.
+/// Returns whether a file or directory with this name is hidden.
 pub(crate) fn is_hidden(name: &str) -> bool {
     name.starts_with(['_', '.'])
 }

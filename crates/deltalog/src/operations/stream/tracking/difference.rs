@@ -1,4 +1,4 @@
-//! Finds the differences between two schemas with which a stream reads.
+//! Finds the differences between two schemas of a stream.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::protocol::{
     ColumnMappingMode, DataType, FieldMetadata, MappedSchema, Metadata, StructType, TableHeader,
 };
 
-/// The keys of field metadata that only matter to writers.
+/// The keys of field metadata that only affect writers.
 const OF_WRITERS: [&str; 5] = [
     "delta.generationExpression",
     "delta.identity.start",
@@ -18,7 +18,7 @@ const OF_WRITERS: [&str; 5] = [
     "delta.identity.allowExplicitInsert",
 ];
 
-/// Returns whether `new` differs from `old` in a way that matters to readers.
+/// Returns whether `new` differs from `old` in a way that affects readers.
 ///
 /// # Errors
 /// `CorruptLog` for an invalid schema.
@@ -40,23 +40,23 @@ fn of_delta(metadata: &Metadata) -> BTreeMap<&str, &str> {
     properties.filter(|(name, _)| name.starts_with("delta.")).collect()
 }
 
-/// The differences of a schema from an earlier one, except for new columns.
+/// The differences between a schema and an earlier one, except for new columns.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Differences {
-    /// Pairs of an old and a new name.
+    /// The renamed columns, as pairs of an old and a new name.
     renamed: Vec<(String, String)>,
     dropped: Vec<String>,
     widened: Vec<String>,
-    /// A column whose values cannot be read with the new schema.
+    /// A column whose values cannot be read with the new schema, if there is one.
     pub(super) incompatible: Option<String>,
 }
 
 impl Differences {
-    /// Compares columns with the same name in data files, which differs from the column's own name under column
-    /// mapping.
+    /// Compares columns that have the same name in data files. With column mapping, this name differs from the
+    /// column's logical name.
     ///
     /// # Errors
-    /// `CorruptLog` for an invalid schema.
+    /// Returns `CorruptLog` for an invalid schema.
     pub(super) fn between(earlier: &TableHeader, later: &TableHeader) -> Result<Self> {
         let mapped = |header: &TableHeader| {
             let mode = ColumnMappingMode::of(&header.protocol, &header.metadata)?;
@@ -72,7 +72,7 @@ impl Differences {
         Ok(found)
     }
 
-    /// Returns each kind of change that was found, with a text that names its columns.
+    /// Returns each kind of change that was found, with a description that names the columns.
     pub(super) fn found(&self) -> Vec<(SchemaChange, String)> {
         let renamed: Vec<_> = self.renamed.iter().map(|(old, new)| format!("'{old}' to '{new}'")).collect();
         let quoted = |columns: &[String]| {
@@ -91,7 +91,7 @@ impl Differences {
         found
     }
 
-    /// Compares two structs. Each is given twice: with logical names, and with physical names.
+    /// Compares two structs. Each is given twice, with logical and with physical names.
     fn compare_fields(&mut self, earlier: [&StructType; 2], later: [&StructType; 2], place: &str) {
         let [fields, fields_in_files] = earlier.map(StructType::fields);
         let [others, others_in_files] = later.map(StructType::fields);

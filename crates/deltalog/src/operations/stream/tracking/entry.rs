@@ -1,4 +1,4 @@
-//! An entry of a stream's schema log, in the JSON form of the JVM connector.
+//! An entry of a stream's schema log, in the JSON format that the JVM connector uses.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::snapshot::Snapshot;
 /// The first line of each file of the log.
 const FORMAT: &str = "v1";
 
-/// A schema and protocol with which a stream reads, and the version from which they apply.
+/// A schema and a protocol with which a stream reads, and the version from which they apply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Entry {
@@ -24,7 +24,7 @@ pub(super) struct Entry {
     table_configurations: Option<BTreeMap<String, String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     protocol_json: Option<String>,
-    /// The number of the previous entry, if it is not this entry's number minus one; -1 if there is none.
+    /// The number of the previous entry, if it is not the number directly before this entry's; -1 if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) previous_metadata_seq_num: Option<i64>,
 }
@@ -56,7 +56,7 @@ impl Entry {
     /// Parses the content of a file.
     ///
     /// # Errors
-    /// `CorruptLog`; `Unsupported` for an unknown format.
+    /// Returns `CorruptLog`, and `Unsupported` for an unknown format.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
         let corrupt = || Error::corrupt_log("the file is no entry of a log of schemas");
         let text = std::str::from_utf8(bytes).map_err(|error| corrupt().with_source(error))?;
@@ -76,7 +76,7 @@ impl Entry {
         Ok(format!("{FORMAT}\n{}", serde_json::to_string(self).map_err(unwritable)?))
     }
 
-    /// Checks that the entry was written for the source that Spark gave this path.
+    /// Checks that the entry was written for `source`, the path that Spark gives to the source.
     pub(super) fn ensure_of(&self, source: &str) -> Result<()> {
         if self.source_metadata_path == source {
             return Ok(());
@@ -90,10 +90,10 @@ impl Entry {
         ))
     }
 
-    /// Returns the protocol and metadata of the entry. Fields that the entry does not have are taken from `table`.
+    /// Returns the protocol and metadata of the entry. Fields that the entry lacks are taken from `table`.
     ///
     /// # Errors
-    /// `CorruptLog` for a text that cannot be read.
+    /// Returns `CorruptLog` for an entry that cannot be read.
     pub(super) fn header(&self, table: &Snapshot) -> Result<TableHeader> {
         let protocol = match &self.protocol_json {
             None => table.protocol().clone(),

@@ -1,4 +1,4 @@
-//! A schema log: one file for each entry, `_schema_log_<table id>[_<id>]/<number>` below the location of the log.
+//! A schema log. Each entry is a file `_schema_log_<table id>[_<id>]/<number>` below the location of the log.
 
 use super::entry::Entry;
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use crate::storage::{PutOutcome, Storage};
 pub(super) struct SchemaLog {
     storage: Storage,
     directory: String,
-    /// The last entry with its number.
+    /// The last entry, and its number.
     current: Option<(i64, Entry)>,
 }
 
@@ -16,13 +16,14 @@ impl SchemaLog {
     /// Reads the last entry.
     ///
     /// # Errors
-    /// `CorruptLog`; errors of the store.
+    /// Returns `CorruptLog`, and errors of the store.
     pub(super) fn open(storage: &Storage, table_id: &str, id: Option<&str>) -> Result<Self> {
         let id = id.map(|id| format!("_{id}")).unwrap_or_default();
         let directory = format!("_schema_log_{table_id}{id}");
         let mut log = Self { storage: storage.clone(), directory, current: None };
         let files = log.storage.list_directory_after(&log.directory, "")?;
-        // Other writers may have left temporary files and checksum files, whose names are not numbers.
+        // Other writers may have left temporary files and checksum files, whose names are not numbers. These are
+        // ignored.
         let number = |name: &str| name.rsplit('/').next().and_then(|name| name.parse::<i64>().ok());
         if let Some(last) = files.iter().filter_map(|file| number(&file.name)).max() {
             log.current = log.entry(last)?.map(|entry| (last, entry));
@@ -58,10 +59,10 @@ impl SchemaLog {
         Some(current.previous_metadata_seq_num.unwrap_or(number - 1))
     }
 
-    /// Adds an entry. If it `replaces` the last entry, it refers to the entry before that as its predecessor.
+    /// Adds an entry. If it `replaces` the last entry, its predecessor is the entry before that.
     ///
     /// # Errors
-    /// `InvalidArgument` if another stream has added one; errors of the store.
+    /// Returns `InvalidArgument` if another stream has added an entry, and errors of the store.
     pub(super) fn append(&mut self, mut entry: Entry, replaces: bool) -> Result<()> {
         if replaces {
             entry.previous_metadata_seq_num = self.previous_number();
@@ -73,7 +74,7 @@ impl SchemaLog {
         let path = self.path(number);
         match self.storage.put_if_absent(&path, entry.to_text()?)? {
             PutOutcome::Created => {}
-            // This call may have written the entry although the store's answer was lost.
+            // This call may have written the entry itself, if the store's answer was lost.
             PutOutcome::AlreadyExists | PutOutcome::Unknown(_)
                 if self.entry(number)?.as_ref() == Some(&entry) => {}
             PutOutcome::Unknown(error) => return Err(error),

@@ -8,12 +8,12 @@
 //! ```
 //!
 //! - A batch ends before each commit that changes the schema, the partition columns, table properties that begin with
-//!   `delta.`, or the protocol. So all rows of a batch have the same schema.
-//! - When the reader has handled all rows before the change ([`TableStream::release`]), the new schema is recorded. The
-//!   stream then ends with an error, because the following rows have another schema.
-//! - A newly opened stream reads with the schema that was recorded last. If this schema drops, renames or widens
-//!   columns of the previous one, the user must have allowed it.
-//! - Files and offsets have the form that the JVM connector uses for its option `schemaTrackingLocation`.
+//!   `delta.`, or the protocol. All rows of a batch therefore have the same schema.
+//! - When the reader has processed all rows before the change ([`TableStream::release`]), the new schema is recorded.
+//!   The stream then ends with an error, because the following rows have a different schema.
+//! - A stream that is opened again reads with the schema that was recorded last. If this schema drops, renames or
+//!   widens columns of the previous schema, the user must have allowed it.
+//! - Files and offsets have the same format as the JVM connector's for its option `schemaTrackingLocation`.
 
 mod difference;
 mod entry;
@@ -48,7 +48,7 @@ pub struct SchemaTracking {
 }
 
 /// A kind of schema change that may break the consumer of a stream, so that the user must allow it. The JVM connector
-/// has an option for each.
+/// has an option for each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SchemaChange {
@@ -70,7 +70,7 @@ impl SchemaChange {
     }
 }
 
-/// The versions that may make a schema change. As text, it is `always` or the number of a version.
+/// The versions that may change the schema. In text form, it is `always` or the number of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllowedVersion {
@@ -96,12 +96,12 @@ impl FromStr for AllowedVersion {
 }
 
 impl SchemaTracking {
-    /// Records schemas below `location`, usually the directory of the stream's checkpoint.
+    /// Records schemas below `location`, which is usually the directory of the stream's checkpoint.
     pub fn new(location: &Storage) -> Self {
         Self { location: location.clone(), id: None, source: None, allowed: Vec::new() }
     }
 
-    /// Distinguishes streams that read the same table and record schemas at the same location:
+    /// Sets an id that distinguishes streams which read the same table and record schemas at the same location:
     /// `streamingSourceTrackingId`.
     #[must_use]
     pub fn id(mut self, id: &str) -> Self {
@@ -109,16 +109,16 @@ impl SchemaTracking {
         self
     }
 
-    /// Sets the path that Spark gives to the source within the query's checkpoint. The stream then refuses the log of
-    /// another source, and changes that were not allowed. Do not set it for a stream that is only opened to find out
-    /// its schema.
+    /// Sets the path that Spark gives to the source within the query's checkpoint. With it, the stream refuses the
+    /// log of another source, and changes that were not allowed. It should not be set for a stream that is only
+    /// opened to find out its schema.
     #[must_use]
     pub fn source(mut self, path: &str) -> Self {
         self.source = Some(path.to_owned());
         self
     }
 
-    /// Allows a kind of schema change, in one version or in all.
+    /// Allows a kind of schema change, in one version or in all versions.
     #[must_use]
     pub fn allow(mut self, change: SchemaChange, version: AllowedVersion) -> Self {
         self.allowed.push((change, version));
@@ -138,17 +138,17 @@ impl SchemaTracking {
 pub(super) struct TrackedSchema {
     settings: SchemaTracking,
     log: SchemaLog,
-    /// The version of the recorded schema with which the stream was opened, if one was recorded.
+    /// The version of the recorded schema with which the stream was opened; `None` if no schema was recorded.
     opened_with: Option<u64>,
 }
 
 impl TrackedSchema {
-    /// Reads the log. Returns it together with the table as the stream sees it: the files of `snapshot` with the schema
-    /// that was recorded last.
+    /// Reads the log. Returns it together with the table as the stream sees it: the files of `snapshot`, with the
+    /// schema that was recorded last.
     ///
     /// # Errors
-    /// `SchemaMismatch` if the last change is not allowed; `InvalidArgument` for the log of another source;
-    /// `CorruptLog`; errors of the store.
+    /// Returns `SchemaMismatch` if the last change is not allowed, `InvalidArgument` for the log of another source,
+    /// `CorruptLog`, and errors of the store.
     pub(super) fn open(settings: &SchemaTracking, snapshot: &Snapshot) -> Result<(Self, Snapshot)> {
         let log = SchemaLog::open(&settings.location, &snapshot.metadata().id, settings.id.as_deref())?;
         let mut tracked = Self { settings: settings.clone(), log, opened_with: None };
@@ -200,11 +200,11 @@ impl TrackedSchema {
         self.log.current().is_some()
     }
 
-    /// Returns whether a commit changes the schema, properties or protocol with which the stream reads. `read` has the
-    /// current ones.
+    /// Returns whether a commit changes the schema, properties or protocol with which the stream reads. `read` has
+    /// the current ones.
     ///
     /// # Errors
-    /// `CorruptLog` for an invalid schema.
+    /// Returns `CorruptLog` for an invalid schema.
     pub(super) fn is_changed_by(
         &self,
         read: &Snapshot,
@@ -221,8 +221,8 @@ impl TrackedSchema {
         Ok(has_other_protocol || metadata.map(has_other).transpose()?.unwrap_or_default())
     }
 
-    /// Records a schema as the newest entry of the log. If it `replaces` the last entry, that entry is no longer the
-    /// previous schema.
+    /// Records a schema as the newest entry of the log. If it `replaces` the last entry, that entry no longer counts
+    /// as the previous schema.
     fn note(&mut self, version: u64, protocol: &Protocol, metadata: &Metadata, replaces: bool) -> Result<()> {
         let source = self.settings.source.clone().unwrap_or_else(|| self.settings.location.url());
         self.log.append(Entry::new(version, protocol, metadata, &source)?, replaces)
@@ -240,17 +240,17 @@ fn ended(version: u64) -> Error {
 
 impl TableStream {
     /// Records the first schema of a stream. This is necessary if no schema was recorded before, or if the stream
-    /// begins again, with a newer snapshot.
+    /// begins again with a newer snapshot.
     ///
     /// # Errors
-    /// `SchemaMismatch` if the stream was opened with another schema.
+    /// Returns `SchemaMismatch` if the stream was opened with a different schema.
     pub(super) fn begin_tracking(&self, state: &mut State, from: Position, is_first: bool) -> Result<()> {
         let Some(tracked) = state.commits.tracked() else { return Ok(()) };
         let is_active = tracked.is_active();
         if is_active && !(is_first && from.is_initial) {
             return Ok(());
         }
-        // A position before the first file of a version is after the previous version.
+        // A position before the first file of a version comes after the whole previous version.
         let is_after = !is_first && !from.is_initial && from.index == Some(Index::Base);
         let version = if is_after { from.version.saturating_sub(1) } else { from.version };
         if version > state.commits.newest_version() {
@@ -267,8 +267,8 @@ impl TableStream {
         if is_changed { Err(ended(version)) } else { Ok(()) }
     }
 
-    /// Returns the next offset of a stream that has reached a schema change, at which it stays until it is opened
-    /// again.
+    /// Returns the next offset of a stream that has reached a schema change. The stream stays there until it is
+    /// opened again.
     ///
     /// # Errors
     /// Returns the same errors as [`TableStream::latest`].
@@ -277,7 +277,7 @@ impl TableStream {
             return Ok(None);
         };
         match from.index {
-            // Spark records that the rows before the change were handled only when it gets another offset.
+            // Spark records that the rows before the change were processed only when it gets a different offset.
             Some(Index::SchemaChange) => Ok(Some((from.version, Index::AfterSchemaChange))),
             Some(Index::AfterSchemaChange) => {
                 let is_changed = self.changed_in(&state.commits, tracked, from.version)?.is_some();
@@ -287,11 +287,11 @@ impl TableStream {
         }
     }
 
-    /// Records the new schema if `end` is before a schema change. The reader has then handled all rows before the
-    /// change.
+    /// Records the new schema if `end` is directly before a schema change, because the reader has then processed all
+    /// rows before the change.
     ///
     /// # Errors
-    /// `SchemaMismatch` if there is such a change, because the stream ends there.
+    /// Returns `SchemaMismatch` if there is such a change, because the stream ends there.
     pub(super) fn pass_schema_change(&self, state: &mut State, end: &StreamOffset) -> Result<()> {
         if !matches!(end.index(), Index::SchemaChange | Index::AfterSchemaChange) {
             return Ok(());

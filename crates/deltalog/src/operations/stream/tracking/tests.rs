@@ -1,4 +1,4 @@
-//! Streams with schema tracking, and the files of their schema logs.
+//! Tests of streams with schema tracking, and of the files of their schema logs.
 
 use std::fs;
 use std::time::Duration;
@@ -106,7 +106,7 @@ fn release(stream: &TableStream, offset: &str) -> Result<()> {
     stream.release(&StreamOffset::parse(offset).unwrap())
 }
 
-/// The JVM connector writes the same offsets.
+/// The JVM connector writes the same offsets at a schema change.
 #[test]
 fn a_stream_ends_before_a_rename_and_continues_if_that_is_allowed() {
     let mut case = Case::new(&[ID]);
@@ -214,7 +214,7 @@ fn a_change_of_a_delta_property_ends_a_stream() {
     assert_eq!(latest(&stream, Some(&first)).unwrap(), barrier(2, -20));
 }
 
-/// A stream that has recorded a schema, but failed before its first batch was finished, begins again with a newer
+/// If a stream recorded a schema but failed before it finished its first batch, it begins again with a newer
 /// snapshot.
 #[test]
 fn a_stream_that_begins_again_records_the_schema_of_its_new_snapshot() {
@@ -262,7 +262,7 @@ fn two_streams_with_one_schema_log_are_refused() {
     assert!(error.hint().unwrap().contains("schemaTrackingLocation"), "{error}");
 }
 
-/// The file was written by the JVM connector 4.4.
+/// The JVM connector 4.4 wrote the expected file.
 #[test]
 fn entries_are_written_as_the_jvm_connector_writes_them() {
     let schema = concat!(

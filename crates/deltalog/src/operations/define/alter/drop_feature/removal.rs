@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `deletionVectors` | the property is unset; files with vectors are rewritten without the deleted rows |
 //! | `typeWidening` | the property is unset; files with older types are rewritten; recorded type changes are removed |
-//! | `columnMapping` | all files are rewritten with logical column names, and the schema is changed in the same commit |
+//! | `columnMapping` | all files are rewritten with logical column names, and the schema changes in the same commit |
 //! | `v2Checkpoint` | the property is unset |
 //!
 //! A property is unset before files are examined, so that other writers do not use the feature for new files after
