@@ -1,12 +1,12 @@
-//! Calls of the core, which block, from tasks that must not.
+//! Runs blocking calls of deltalog's core for asynchronous tasks, which must not block.
 //!
 //! ```text
 //!   task of a runtime ◄──(one answer, or a channel of 2 batches)── a plain thread, in the core
 //! ```
 //!
-//! - No runtime is needed: the threads are plain ones, as everywhere in the core.
-//! - A panic on such a thread is an error of the query.
-//! - If the task drops its end, the thread stops at the core's next check for interrupts, between two batches, files or
+//! - No async runtime is needed: the calls run on plain threads, as everywhere in the core.
+//! - A panic on such a thread becomes an error of the query.
+//! - If the task is dropped, the thread stops when the core next checks for interrupts: between two batches, files or
 //!   requests, even if no row of the scan matches.
 
 use std::cell::RefCell;
@@ -21,11 +21,11 @@ use futures::SinkExt;
 use futures::channel::{mpsc, oneshot};
 use futures::executor::block_on;
 
-/// The batches that may wait for the task.
+/// The maximum number of batches that wait for the task.
 const WAITING_BATCHES: usize = 2;
 
 thread_local! {
-    /// Tells whether the task that this thread works for has dropped its end.
+    /// Returns whether the task for which this thread works has been dropped.
     static IS_ABANDONED: RefCell<Option<Box<dyn Fn() -> bool>>> = const { RefCell::new(None) };
 }
 
@@ -33,7 +33,7 @@ fn is_abandoned() -> bool {
     IS_ABANDONED.with_borrow(|asked| asked.as_ref().is_some_and(|is_abandoned| is_abandoned()))
 }
 
-/// Calls `work` as a call that is interrupted as soon as `is_abandoned` returns true.
+/// Calls `work`, and interrupts it as soon as `is_abandoned` returns true.
 fn interruptible<T>(
     is_abandoned_now: impl Fn() -> bool + 'static,
     work: impl FnOnce() -> Result<T>,
@@ -56,7 +56,7 @@ fn spawned(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     thread.spawn(work).map(drop).map_err(|error: io::Error| DataFusionError::IoError(error))
 }
 
-/// Returns what `work` returns, on a thread of its own. If the future is dropped, `work` is interrupted.
+/// Calls `work` on its own thread, and returns its result. If the future is dropped, `work` is interrupted.
 pub(crate) async fn call<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> Result<T> + Send + 'static,
@@ -67,7 +67,7 @@ pub(crate) async fn call<T: Send + 'static>(
         let asked = Rc::clone(&answer);
         let worked = interruptible(move || asked.is_canceled(), work);
         if let Ok(answer) = Rc::try_unwrap(answer) {
-            // The answer to an abandoned call is not wanted.
+            // If the future was dropped, there is no receiver for the result.
             let _ = answer.send(worked);
         }
     })?;
@@ -76,7 +76,7 @@ pub(crate) async fn call<T: Send + 'static>(
     })?
 }
 
-/// Returns the batches that `read` yields, on a thread of its own.
+/// Calls `read` on its own thread, and returns the batches that it yields.
 pub(crate) fn stream<I>(
     name: &str,
     read: impl FnOnce() -> I + Send + 'static,
@@ -101,7 +101,7 @@ where
             },
         );
         if let Err(error) = worked {
-            // The receiver may be gone.
+            // The receiver may have been dropped.
             let _ = block_on(batches.send(Err(error)));
         }
     })?;
@@ -126,7 +126,7 @@ mod tests {
         RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(vec![1, 2])) as _)]).unwrap()
     }
 
-    /// A scan is interrupted even if it never has a row to send.
+    /// A scan is interrupted even if it never sends a row.
     #[test]
     fn an_abandoned_call_stops() {
         let directory = tempfile::tempdir().unwrap();
@@ -163,7 +163,7 @@ mod tests {
         .unwrap();
         assert_eq!(block_on(batches.next()).unwrap().unwrap(), batch());
         drop(batches);
-        // The other end is dropped with the iterator.
+        // The sender was dropped together with the iterator.
         assert!(end.recv().is_err());
     }
 

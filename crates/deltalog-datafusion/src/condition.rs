@@ -1,14 +1,14 @@
-//! Filters of DataFusion as predicates of the core.
+//! Translates filters of DataFusion to predicates of deltalog.
 //!
-//! - A translated predicate is true for every row for which the filter is true. It is exact if it is true for no other
-//!   row; then DataFusion need not evaluate the filter again.
-//! - Only columns, fields of structs and constants are compared, and both sides have the same kind of type. Arithmetic
-//!   is never translated: an overflow is an error of the core and a wrapped number in DataFusion.
-//! - Floats are never exact. Arrow orders them by sign and bits: a NaN is less or greater than all numbers according to
-//!   its sign, and -0.0 is less than 0.0. In the core, as in Spark, NaN is the greatest value and both zeros are equal.
-//!   So all NaNs are kept, `<` becomes `<=` and `>` becomes `>=`.
-//! - Below a NOT, everything must be exact.
-//! - What is not translated is not an error: DataFusion evaluates it.
+//! - A translated predicate is true for every row for which the filter is true. It is exact if it is true for no
+//!   other row; then DataFusion does not have to evaluate the filter again.
+//! - Only columns, fields of structs and constants are compared, and both sides must have the same kind of type.
+//!   Arithmetic is never translated, because an overflow is an error in deltalog and a wrapped number in DataFusion.
+//! - Filters of floating-point numbers are never exact. Arrow orders these by sign and bits: a NaN is less or greater
+//!   than all numbers depending on its sign, and -0.0 is less than 0.0. In deltalog, as in Spark, NaN is the greatest
+//!   value and both zeros are equal. So all NaNs are kept, `<` becomes `<=` and `>` becomes `>=`.
+//! - Inside of a NOT, all parts must be exact.
+//! - A filter that is not translated is not an error: DataFusion evaluates it.
 
 use arrow::datatypes::{DataType, Schema};
 use datafusion_common::ScalarValue;
@@ -16,18 +16,18 @@ use datafusion_expr::expr::{Between, InList, Like, ScalarFunction};
 use datafusion_expr::{BinaryExpr, Expr, Operator};
 use deltalog::{ColumnPath, CompareOp, Expr as CoreExpr, Literal, ParseMode, Predicate, parse_predicate};
 
-/// The most values of an IN that is translated.
+/// The maximum number of values in a list of IN that is translated.
 const MOST_VALUES: usize = 10_000;
 
-/// The most levels of a filter that is translated. A chain of ANDs or ORs is one level.
+/// The maximum number of nesting levels in a filter that is translated. A chain of ANDs or ORs is one level.
 const MOST_LEVELS: usize = 64;
 
-/// A filter in terms of the core.
+/// A filter as a predicate of deltalog.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Condition {
     /// True for each row for which the filter is true.
     pub(crate) predicate: Predicate,
-    /// Whether it is true for no other row.
+    /// Whether the predicate is true for no other rows.
     pub(crate) is_exact: bool,
 }
 
@@ -36,7 +36,7 @@ impl Condition {
         Self { predicate, is_exact: true }
     }
 
-    /// Translates a filter on rows with this schema. Returns `None` for a filter that the core cannot decide.
+    /// Translates a filter on rows with this schema. Returns `None` for a filter that cannot be translated.
     pub(crate) fn of(filter: &Expr, schema: &Schema) -> Option<Self> {
         let condition = Translation { schema }.condition(filter, MOST_LEVELS)?;
         condition.predicate.bind(schema).is_ok().then_some(condition)
@@ -84,7 +84,7 @@ impl Translation<'_> {
         }
     }
 
-    /// Translates a conjunction. Parts that cannot be translated are left to DataFusion.
+    /// Translates conditions that AND joins. Parts that cannot be translated are left to DataFusion.
     fn all(&self, parts: Vec<&Expr>, levels: usize) -> Option<Condition> {
         let count = parts.len();
         let translated: Vec<Condition> =
@@ -94,7 +94,7 @@ impl Translation<'_> {
         Some(Condition { predicate, is_exact })
     }
 
-    /// Translates a disjunction.
+    /// Translates conditions that OR joins. All parts must be translatable.
     fn any(&self, parts: Vec<&Expr>, levels: usize) -> Option<Condition> {
         let translated: Vec<Condition> =
             parts.into_iter().map(|part| self.condition(part, levels)).collect::<Option<_>>()?;
@@ -103,7 +103,7 @@ impl Translation<'_> {
         Some(Condition { predicate, is_exact })
     }
 
-    /// Translates `condition IS TRUE` and the like.
+    /// Translates `condition IS TRUE`, `IS FALSE` and `IS UNKNOWN`.
     fn truth(&self, condition: &Expr, truth: Option<bool>, levels: usize) -> Option<Condition> {
         let condition = self.condition(condition, levels)?;
         condition
@@ -143,7 +143,7 @@ impl Translation<'_> {
         let column = self.column(&like.expr)?;
         let Expr::Literal(pattern, _) = like.pattern.as_ref() else { return None };
         let pattern = pattern.try_as_str()??;
-        // A backslash escapes the next character in both, but not all combinations mean the same.
+        // In both languages, a backslash escapes the next character, but not all combinations mean the same.
         let is_plain = like.escape_char.is_none() && !like.case_insensitive && !pattern.contains('\\');
         if !is_plain || !is_text(&column.data_type) {
             return None;
@@ -196,7 +196,7 @@ impl Translation<'_> {
     }
 }
 
-/// Returns the operands of a chain of `op`, from left to right, however long it is.
+/// Returns the operands of a chain of the operator `op`, from left to right. The chain may have any length.
 fn operands(chain: &Expr, op: Operator) -> Vec<&Expr> {
     let (mut found, mut rest) = (Vec::new(), vec![chain]);
     while let Some(expr) = rest.pop() {
@@ -217,7 +217,7 @@ fn compared(op: Operator, left: Operand, right: Operand) -> Option<Condition> {
         return None;
     }
     let (op, is_negated) = if left.data_type.is_floating() {
-        // Zeros of both signs are equal in the core, and different in DataFusion.
+        // Zeros with different signs are equal in deltalog and different in DataFusion.
         let op = match op {
             Operator::Eq => CompareOp::Eq,
             Operator::Lt | Operator::LtEq => CompareOp::LtEq,
@@ -243,7 +243,7 @@ fn compared(op: Operator, left: Operand, right: Operand) -> Option<Condition> {
     if is_negated { negated(condition) } else { Some(condition) }
 }
 
-/// Adds the rows in which a float is NaN.
+/// Extends the predicate to rows in which a floating-point operand is NaN.
 fn with_nans(predicate: Predicate, operands: &[&Operand]) -> Option<Condition> {
     let floats = operands.iter().filter(|operand| operand.is_column && operand.data_type.is_floating());
     let mut condition = Condition::exact(predicate);
@@ -258,7 +258,7 @@ fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
-/// Returns whether the core compares values of these types as DataFusion does.
+/// Returns whether deltalog compares values of these types in the same way as DataFusion.
 fn is_comparable(left: &DataType, right: &DataType) -> bool {
     use DataType::{Binary, BinaryView, Boolean, Date32, Decimal128, LargeBinary, Timestamp};
     let is_bytes = |data_type: &DataType| matches!(data_type, Binary | LargeBinary | BinaryView);

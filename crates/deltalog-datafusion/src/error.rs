@@ -1,8 +1,8 @@
-//! Errors of the core as errors of DataFusion.
+//! Converts errors of deltalog to errors of DataFusion.
 
 use datafusion_common::DataFusionError;
 
-/// Wraps an error of the core, which can be found again by `downcast_ref` on the cause.
+/// Wraps an error of deltalog, which callers can get back by applying `downcast_ref` to the cause.
 pub(crate) fn external(error: deltalog::Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }

@@ -4,12 +4,12 @@
 //!   input, all partitions ──(channel of a few batches)──► thread: writer ── end of the input ──► commit
 //! ```
 //!
-//! - The end of the input is signaled explicitly. If the input fails, or the query is dropped, the writer never sees
-//!   the end: it deletes its files and commits nothing.
-//! - All partitions of the input are read, whatever the optimizer has made of them. (Through DataFusion's interface for
-//!   other binaries, a plan cannot ask for a single partition.)
-//! - Rows that the statement reads from the table itself are named to the transaction, so that a change of them by
-//!   another writer is a conflict.
+//! - The end of the input is signaled explicitly. If the input fails, or the query is dropped, the writer does not
+//!   receive this signal: it then deletes its files and commits nothing.
+//! - All partitions of the input are read, regardless of how the optimizer has divided them. (Through DataFusion's
+//!   interface for other binaries, a plan cannot ask for a single partition.)
+//! - If the statement reads rows from the table itself, the transaction is told which rows. It then conflicts with
+//!   other writers that change them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,13 +40,13 @@ use crate::error::external;
 use crate::scan::ScanExec;
 use crate::shown::Shown;
 
-/// The batches that may wait for the writer.
+/// The maximum number of batches that wait for the writer.
 const WAITING_BATCHES: usize = 2;
 
-/// What the writer gets.
+/// A message to the writer.
 enum Message {
     Rows(RecordBatch),
-    /// There are no more rows, and none is missing.
+    /// All rows have been sent.
     End,
 }
 
@@ -54,7 +54,7 @@ enum Message {
 #[derive(Debug)]
 pub(crate) struct InsertExec {
     shown: Arc<Shown>,
-    /// The version that the provider showed when the statement was planned.
+    /// The version of the table that the provider showed when the statement was planned.
     base: Snapshot,
     mode: SaveMode,
     input: Arc<dyn ExecutionPlan>,
@@ -65,7 +65,7 @@ impl InsertExec {
     /// Plans an INSERT of the rows of `input`.
     ///
     /// # Errors
-    /// `Unsupported` for REPLACE, and for a table whose columns have default or identity values.
+    /// Returns `Unsupported` for REPLACE, and for a table whose columns have default or identity values.
     pub(crate) fn new(
         shown: Arc<Shown>,
         input: Arc<dyn ExecutionPlan>,
@@ -100,7 +100,7 @@ impl InsertExec {
         Ok(Self { shown, base, mode, input, properties: Arc::new(properties) })
     }
 
-    /// Returns the version that the write is based on, and the rows of the table that the input reads.
+    /// Returns the version on which the write is based, and the rows of the table that the input reads.
     fn reads(&self) -> (Snapshot, RowsRead) {
         let mut base = self.base.clone();
         let mut conditions: Option<Vec<Predicate>> = Some(Vec::new());
@@ -210,7 +210,7 @@ impl ExecutionPlan for InsertExec {
     }
 }
 
-/// Writes `rows`, commits them, and returns their number.
+/// Writes `rows`, commits them, and returns the number of rows.
 async fn inserted(
     mut rows: SendableRecordBatchStream,
     base: Snapshot,
@@ -224,16 +224,16 @@ async fn inserted(
     let sent = async move {
         while let Some(batch) = rows.next().await {
             if messages.send(Message::Rows(batch?)).await.is_err() {
-                // The writer has failed, and says why.
+                // The receiver is gone because the writer has failed. The writer returns the error.
                 return Ok(());
             }
         }
-        // The same.
+        // If this fails, the writer has failed and returns the error.
         let _ = messages.send(Message::End).await;
         Ok(())
     };
     let (sent, written) = futures::join!(sent, written);
-    // Without all rows, the writer has committed nothing, and the cause is the error of the input.
+    // If the input failed, the writer has committed nothing, and the input's error is the cause.
     match sent {
         Ok(()) => written,
         Err(error) => Err(error),
@@ -261,7 +261,7 @@ fn written(
         match block_on(messages.next()) {
             Some(Message::Rows(batch)) => {
                 count += batch.num_rows() as u64;
-                // An error drops the writer, which deletes its files.
+                // If this fails, the writer is dropped, which deletes its files.
                 writer.write(&batch)?;
             }
             Some(Message::End) => break,

@@ -1,9 +1,9 @@
 //! Delta tables in DataFusion 55: [`DeltaTableProvider`] over a [`deltalog::Snapshot`].
 //!
-//! The scan of deltalog evaluates filters, projections and limits, and skips files, row groups and pages. It also
-//! handles deletion vectors, column mapping, type widening and partitions, so tables with any supported feature can be
-//! queried. DataFusion answers `count(*)`, `min` and `max` from the log where it has exact values. `INSERT INTO` and
-//! `INSERT OVERWRITE` commit through deltalog's transactions.
+//! deltalog's scan evaluates filters, projections and limits, and skips files, row groups and pages. It also handles
+//! deletion vectors, column mapping, type widening and partitions, so tables with any supported feature can be
+//! queried. DataFusion answers `count(*)`, `min` and `max` from the log if it contains exact values. `INSERT INTO`
+//! and `INSERT OVERWRITE` commit through deltalog's transactions.
 //!
 //! ```ignore
 //! let snapshot = Snapshot::open(&Storage::open("trips", [])?, None)?;
@@ -13,18 +13,18 @@
 //! context.sql("INSERT INTO trips VALUES ('Bern', 3.0)").await?.collect().await?;
 //! ```
 //!
-//! Errors of deltalog are the cause of the error of DataFusion: `error.find_root()` is `External`, and its content a
-//! [`deltalog::Error`] with its kind.
+//! An error of deltalog becomes the root cause of DataFusion's error: `error.find_root()` is `External`, and contains
+//! a [`deltalog::Error`] with its kind.
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `provider` | the table, as DataFusion plans with it |
+//! | `provider` | the table that DataFusion uses for planning |
 //! | `condition` | translates filters |
 //! | `planning` | lists the files of a scan, and divides them into partitions |
-//! | `statistics` | what the log shows about the rows of a scan |
-//! | `scan` | the scan, as DataFusion executes it |
-//! | `insert` | INSERT, as DataFusion executes it |
-//! | `blocking` | calls of the core, which block, on threads of their own |
+//! | `statistics` | the number of rows and the bounds of a scan, from the log |
+//! | `scan` | the scan that DataFusion executes |
+//! | `insert` | the INSERT that DataFusion executes |
+//! | `blocking` | runs blocking calls of the core on their own threads |
 
 mod blocking;
 mod condition;

@@ -1,4 +1,4 @@
-//! The files of a scan, divided into the partitions that DataFusion executes.
+//! Plans a scan: lists its files, and divides them into the partitions that DataFusion executes.
 
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Statistics;
@@ -15,13 +15,14 @@ pub(crate) struct Planned {
     pub(crate) predicate: Option<Predicate>,
     /// The files of each partition; at least one partition.
     pub(crate) groups: Vec<Vec<DataFile>>,
-    /// The threads that read a partition, if there are fewer partitions than DataFusion wants.
+    /// The number of threads that read a partition. It is more than one if there are fewer partitions than DataFusion
+    /// asked for.
     pub(crate) threads: usize,
     pub(crate) statistics: Statistics,
 }
 
 impl Planned {
-    /// Lists the files of `snapshot` that may have rows of `predicate`.
+    /// Lists the files of `snapshot` that may contain rows for which `predicate` is true.
     pub(crate) fn new(
         snapshot: Snapshot,
         columns: Option<&[String]>,
@@ -52,13 +53,13 @@ impl Planned {
     }
 }
 
-/// Returns the scan of all rows, with strings as views.
+/// Returns a scan of all rows, in which strings are views.
 pub(crate) fn rows(snapshot: &Snapshot) -> Result<RowScan> {
     Ok(RowScan::of(snapshot)?.with_view_types().in_any_order())
 }
 
-/// Divides files into at most `most` groups of about the same size: each file, the largest first, goes to the smallest
-/// group. There is at least one group.
+/// Divides files into at most `most` groups of about the same size. Each file, beginning with the largest, is added
+/// to the group that is smallest so far. There is at least one group.
 fn divided(mut files: Vec<DataFile>, most: usize) -> Vec<Vec<DataFile>> {
     files.sort_by_key(|file| std::cmp::Reverse(file.size));
     let count = most.min(files.len()).max(1);

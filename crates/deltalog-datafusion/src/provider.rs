@@ -1,4 +1,4 @@
-//! The table, as DataFusion plans with it.
+//! The table that DataFusion uses for planning.
 
 use std::sync::Arc;
 
@@ -21,17 +21,18 @@ use crate::shown::Shown;
 
 /// A Delta table in DataFusion.
 ///
-/// - The provider keeps the version of its snapshot, so that all queries see the same rows. After an INSERT through the
-///   provider it shows the version that was committed, which also has the commits of other writers before it.
+/// - The provider keeps the version of its snapshot, so that all queries see the same rows. After an INSERT through
+///   the provider, it shows the version that the INSERT committed, which also includes the commits that other writers
+///   made before.
 /// - Strings and bytes are views (`Utf8View`, `BinaryView`).
-/// - Filters are evaluated by the scan if it can decide them exactly. Filters of floats are evaluated by DataFusion
+/// - The scan evaluates filters that it can decide exactly. DataFusion evaluates filters of floating-point numbers
 ///   again, because it orders NaN and zeros by their signs.
-/// - `INSERT INTO` appends to the newest version. `INSERT OVERWRITE` replaces the rows of the version that the provider
-///   shows, and fails if another writer has changed the table since. An INSERT that reads the table itself fails if
-///   another writer has changed the rows that it has read. If the query fails, nothing is committed and the files that
-///   were written are deleted.
-/// - A table whose columns have default or identity values refuses an INSERT, because DataFusion passes NULL for a
-///   column that the statement leaves out.
+/// - `INSERT INTO` appends to the newest version. `INSERT OVERWRITE` replaces the rows of the version that the
+///   provider shows, and fails if another writer has changed the table since. An INSERT that reads the table itself
+///   fails if another writer has changed the rows that it has read. If the query fails, nothing is committed, and the
+///   written files are deleted.
+/// - An INSERT into a table whose columns have default or identity values is refused, because DataFusion passes NULL
+///   for columns that the statement leaves out.
 #[derive(Debug)]
 pub struct DeltaTableProvider {
     shown: Arc<Shown>,
@@ -51,7 +52,8 @@ impl DeltaTableProvider {
     /// Returns the version that the provider shows.
     ///
     /// # Errors
-    /// After an INSERT, errors of reading the log; `SchemaMismatch` if another writer has changed the schema.
+    /// After an INSERT, returns errors of reading the log, and `SchemaMismatch` if another writer has changed the
+    /// schema.
     pub fn snapshot(&self) -> deltalog::Result<Snapshot> {
         self.shown.snapshot()
     }
@@ -92,7 +94,7 @@ impl TableProvider for DeltaTableProvider {
                 .ok_or_else(|| internal_datafusion_err!("the table has not offered to evaluate {filter}"))
         };
         let conditions = filters.iter().map(condition).collect::<Result<Vec<_>>>()?;
-        // DataFusion removes more rows if a condition is not exact.
+        // If a condition is not exact, DataFusion removes more rows, so the limit must not be applied before.
         let limit = limit.filter(|_| conditions.iter().all(|condition| condition.is_exact));
         let predicate = conditions.into_iter().map(|condition| condition.predicate).reduce(Predicate::and);
         let name = |index: &usize| self.schema.fields().get(*index).map(|field| field.name().clone());

@@ -1,6 +1,6 @@
-//! The scan of a table, as DataFusion executes it.
+//! The scan of a table that DataFusion executes.
 //!
-//! Each partition is a group of files, which a thread of its own reads while DataFusion works on the batches before.
+//! Each partition is a group of files. A separate thread reads them, while DataFusion processes earlier batches.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,9 +28,9 @@ use crate::shown::Shown;
 #[derive(Debug)]
 pub(crate) struct ScanExec {
     planned: Planned,
-    /// The most rows that are needed of each partition.
+    /// The maximum number of rows that are needed from each partition.
     limit: Option<usize>,
-    /// The version that the provider shows, which says whose scan this is.
+    /// The version that the provider shows, by which an INSERT recognizes a scan of its own table.
     shown: Arc<Shown>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -48,7 +48,7 @@ impl ScanExec {
         Self { planned, limit, shown, properties: Arc::new(properties), metrics }
     }
 
-    /// Returns what this scan reads if it is a scan of the provider that shows `shown`.
+    /// If this is a scan of the provider that shows `shown`, returns the version and the condition that it reads.
     pub(crate) fn reads(&self, shown: &Arc<Shown>) -> Option<(&Snapshot, Option<&Predicate>)> {
         Arc::ptr_eq(&self.shown, shown).then_some((&self.planned.snapshot, self.planned.predicate.as_ref()))
     }
@@ -141,7 +141,7 @@ impl ExecutionPlan for ScanExec {
     }
 }
 
-/// Returns the batches with the first `limit` rows.
+/// Returns batches that contain only the first `limit` rows.
 fn first_rows(
     batches: impl Iterator<Item = Result<RecordBatch>>,
     limit: Option<usize>,

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use arrow::datatypes::{Schema, SchemaRef};
 use deltalog::{Error, ErrorKind, Result, Snapshot};
 
-/// The version of a table that a provider shows: the one that it was created with, or a later one that has the rows
-/// which were inserted through the provider. The schema never changes, because plans refer to columns by position.
+/// The version of a table that a provider shows: the version with which it was created, or a later one with the rows
+/// that were inserted through the provider. The schema never changes, because plans refer to columns by position.
 #[derive(Debug)]
 pub(crate) struct Shown {
     schema: SchemaRef,
@@ -31,16 +31,16 @@ impl Shown {
         &self.schema
     }
 
-    /// Notes that this version was committed through the provider.
+    /// Records that this version was committed through the provider.
     pub(crate) fn committed(&self, version: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.committed = state.committed.max(version);
     }
 
-    /// Returns the version to read. After a commit through the provider, the log is read for it.
+    /// Returns the version to read. After a commit through the provider, this reads the log.
     ///
     /// # Errors
-    /// `SchemaMismatch` if another writer has changed the schema before that commit, and errors of the store.
+    /// Returns `SchemaMismatch` if another writer has changed the schema before that commit, and errors of the store.
     pub(crate) fn snapshot(&self) -> Result<Snapshot> {
         let (shown, committed) = {
             let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,7 +64,7 @@ impl Shown {
     }
 }
 
-/// Returns whether two schemas have the same columns. Comments and other metadata of columns may differ.
+/// Returns whether two schemas have the same columns, ignoring comments and other metadata of columns.
 fn is_same(one: &Schema, other: &Schema) -> bool {
     let column = |schema: &Schema| {
         let fields = schema.fields().iter();

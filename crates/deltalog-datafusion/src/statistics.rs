@@ -1,9 +1,9 @@
-//! What the log shows about the rows of a scan: their number, and the bounds of columns.
+//! The statistics of a scan according to the log: the number of rows, and the bounds of columns.
 //!
-//! - Numbers and bounds that are exact are marked so, and DataFusion answers `count(*)`, `min` and `max` from them.
-//!   With a filter on columns other than the partition columns, the number is an estimate by the sizes of files.
-//! - Only integers and dates have bounds, because their order is the same in DataFusion. The bounds of each column are
-//!   another look at the log, so that scans with many files and columns go without.
+//! - Exact numbers and bounds are marked as exact, and DataFusion answers `count(*)`, `min` and `max` from them. If a
+//!   filter reads other columns than partition columns, the number of rows is estimated from the sizes of files.
+//! - Only integers and dates have bounds, because DataFusion orders them in the same way as deltalog. The log is read
+//!   once more for the bounds of columns, so scans with many files and columns have no bounds.
 
 use arrow::array::AsArray;
 use arrow::datatypes::{DataType, Int64Type, Schema};
@@ -12,7 +12,7 @@ use datafusion_common::{ColumnStatistics, ScalarValue, Statistics};
 use deltalog::engine::scan::DataFile;
 use deltalog::{Answers, ColumnPath, Expr, Predicate, Result, Snapshot};
 
-/// The most statistics of files, that is files times columns, which planning a scan looks at.
+/// The maximum number of bounds, that is, of files times columns, that planning a scan examines.
 const MOST_BOUNDS: usize = 20_000;
 
 /// Returns the statistics of a scan with this schema and predicate, which reads `files`.
@@ -58,7 +58,7 @@ fn add_bounds(answers: &Answers, name: &str, column: &mut ColumnStatistics) -> R
     Ok(())
 }
 
-/// Returns the number of rows, if the log alone has it.
+/// Returns the number of rows, if the log alone contains it.
 fn count(answers: &Answers) -> Result<Option<usize>> {
     let counts = answers.by_partition(&[])?;
     let counts = counts.as_ref().and_then(|counts| counts.column_by_name("count"));
@@ -68,7 +68,7 @@ fn count(answers: &Answers) -> Result<Option<usize>> {
     Ok(usize::try_from(counts.values().iter().sum::<i64>()).ok())
 }
 
-/// Estimates the number of rows in `files` by their share of the bytes of the table.
+/// Estimates the number of rows in `files` from their share of the table's size in bytes.
 fn estimate(snapshot: &Snapshot, files: &[DataFile]) -> Result<Precision<usize>> {
     let (Some(rows), bytes) = (count(&Answers::new(snapshot))?, snapshot.totals()?.bytes) else {
         return Ok(Precision::Absent);

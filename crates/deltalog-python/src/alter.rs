@@ -1,4 +1,4 @@
-//! Changes of a table's definition: properties, features, columns and constraints.
+//! Changes the definition of a table: its properties, features, columns and constraints.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::upkeep;
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct TableChange(CoreChange);
 
-/// Parses the position of a column: the first, after another one, or the last.
+/// Parses the position of a column: first, after another column, or last.
 fn position_of(first: bool, after: Option<String>) -> Result<Option<ColumnPosition>> {
     match (first, after) {
         (true, Some(name)) => {
@@ -27,7 +27,8 @@ fn position_of(first: bool, after: Option<String>) -> Result<Option<ColumnPositi
     }
 }
 
-/// Returns the fields of a schema as new columns of `parent`: the first one at this position, the others behind it.
+/// Returns the fields of a schema as new columns of `parent`. The first one gets this position, and the others follow
+/// it.
 fn new_columns(
     schema_json: &str,
     parent: Option<&str>,
@@ -78,7 +79,7 @@ impl TableChange {
         Self(CoreChange::UpgradeProtocol { reader, writer })
     }
 
-    /// Adds the fields of a schema, in their order.
+    /// Adds the fields of a schema as columns, in order.
     #[staticmethod]
     #[pyo3(signature = (schema_json, parent, first, after))]
     fn add_columns(
@@ -91,7 +92,7 @@ impl TableChange {
         call(py, || Ok(Self(CoreChange::AddColumns(new_columns(schema_json, parent, first, after)?))))
     }
 
-    /// Adds the fields of several schemas, each with a parent and a position of its own.
+    /// Adds the fields of several schemas as columns. Each schema comes with its own parent and position.
     #[staticmethod]
     fn add_columns_at(
         py: Python<'_>,
@@ -190,7 +191,7 @@ pub(crate) fn alter(
     })
 }
 
-/// Drops a table feature, and returns the versions of the commits that this took. The last of them is the table's new
+/// Drops a table feature. Returns the versions of the commits that this took; the last one is the table's new
 /// version.
 #[pyfunction(name = "drop_feature")]
 pub(crate) fn drop_from(

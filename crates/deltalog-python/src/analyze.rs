@@ -1,4 +1,4 @@
-//! Computes statistics for files that have no statistics or poor ones.
+//! Computes statistics for files whose statistics are missing or incomplete.
 
 use deltalog::engine::commit::Operation;
 use deltalog::{RecomputeMetrics, RecomputeRequest, recompute_statistics as core_recompute};
@@ -9,7 +9,7 @@ use crate::commit_arguments::CommitArguments;
 use crate::snapshot::Snapshot;
 use crate::upkeep;
 
-/// The number of affected files.
+/// The numbers of files in a computation of statistics.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
     #[pyo3(item("numFilesConsidered"))]

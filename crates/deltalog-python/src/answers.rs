@@ -1,4 +1,4 @@
-//! Aggregates answered from the log, as Python values.
+//! Returns aggregates that are answered from the log as Python values.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{
@@ -13,8 +13,7 @@ use pyo3::types::PyBytes;
 
 use crate::snapshot::predicate_in;
 
-/// Prepares answers about the rows for which `predicate` is true. Its timestamps without a zone are in
-/// `time_zone`.
+/// Prepares queries about the rows for which `predicate` is true. Its timestamps without a zone are in `time_zone`.
 pub(crate) fn of(
     snapshot: &deltalog::Snapshot,
     predicate: Option<&str>,
@@ -29,7 +28,7 @@ pub(crate) fn of(
 /// The minimum and the maximum of a column.
 pub(crate) type Bounds<'py> = Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
 
-/// Returns bounds as values of Python.
+/// Returns bounds as Python values.
 pub(crate) fn bounds_to_python<'py>(py: Python<'py>, bounds: Option<&MinMax>) -> PyResult<Bounds<'py>> {
     bounds.map(|bounds| Ok((to_python(py, &bounds.min)?, to_python(py, &bounds.max)?))).transpose()
 }

@@ -1,10 +1,10 @@
-//! Converts arguments of the classes that users call directly, without Python code of ours in between. A wrong argument
-//! raises the error of `deltalog.errors.wrong_argument`, as in all other calls.
+//! Converts the arguments of classes that users call directly, without a layer of Python code in between. A wrong
+//! argument raises the same error as in all other calls (`deltalog.errors.wrong_argument`).
 
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
-/// Returns the value of the parameter `name`, which must be text.
+/// Returns the value of the parameter `name`, which must be a string.
 pub(crate) fn text(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     value.extract().map_err(|_| wrong(name, value, "text"))
 }
@@ -18,7 +18,7 @@ pub(crate) fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     found.ok_or_else(|| wrong(name, value, "a whole number from 0, below 2^32"))
 }
 
-/// Returns the error for a value that the parameter `name` does not accept; `expected` describes accepted values.
+/// Returns the error for a value that the parameter `name` does not accept. `expected` describes the accepted values.
 pub(crate) fn wrong(name: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     let errors = value.py().import("deltalog.errors");
     match errors.and_then(|errors| errors.call_method1("wrong_argument", (name, value, expected))) {

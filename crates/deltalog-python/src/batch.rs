@@ -1,4 +1,4 @@
-//! The batches of a stream, one by one, for programs that have no Arrow library.
+//! The batches of a stream, for programs that do not have an Arrow library.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use pyo3_arrow::ffi::{to_array_pycapsules, to_schema_pycapsule};
 
 use crate::call::call;
 
-/// Rows of a stream.
+/// A batch of a stream.
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct ArrowBatch(pub(crate) RecordBatch);
 
@@ -33,7 +33,7 @@ impl ArrowBatch {
         self.0.num_rows()
     }
 
-    /// Returns rows of the batch, without copying them. Both numbers are cut to the rows that there are.
+    /// Returns a range of the batch's rows, without copying them. The range is limited to the rows that exist.
     #[pyo3(signature = (offset = 0, length = None))]
     fn slice(&self, offset: usize, length: Option<usize>) -> Self {
         let rows = self.0.num_rows();
@@ -41,7 +41,7 @@ impl ArrowBatch {
         Self(self.0.slice(offset, length.unwrap_or(rows).min(rows - offset)))
     }
 
-    /// Returns the values of each column as text that people read; None for NULL.
+    /// Returns the values of each column as text for display; None for NULL.
     fn texts(&self, py: Python<'_>) -> PyResult<Vec<Vec<Option<String>>>> {
         call(py, || {
             self.0.columns().iter().map(|column| texts_of(column)).collect::<Result<_, _>>().map_err(
@@ -75,7 +75,7 @@ impl ArrowBatch {
     }
 }
 
-/// Formats the values of a column. Text in nested values is in quotes, as it could contain their commas.
+/// Formats the values of a column. Strings inside of nested values are quoted, because they may contain commas.
 fn texts_of(column: &dyn Array) -> Result<Vec<Option<String>>, ArrowError> {
     let nested = column.data_type().is_nested();
     let options =

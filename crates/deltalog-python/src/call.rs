@@ -1,5 +1,5 @@
-//! Calls the crate for Python: releases the interpreter lock, checks for signals, delivers log records, and maps
-//! errors.
+//! Runs calls of the Rust crate for Python: releases the interpreter lock, checks for signals, delivers log records,
+//! and converts errors.
 
 use pyo3::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::{foreign, interrupts, logging};
 /// Runs `work` while other Python threads can run, and returns its result.
 ///
 /// # Errors
-/// The error of `work`, or the exception of a log handler or a signal handler that asked this thread to stop.
+/// Returns the error of `work`, or the exception of a log handler or a signal handler that asked this thread to stop.
 pub(crate) fn call<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> deltalog::Result<T> + Send,
@@ -26,8 +26,8 @@ pub(crate) fn call<T: Send>(
     }
 }
 
-/// Does the same as [`call`] for work that commits. The result is returned even if a log handler asked to stop, because
-/// the outcome of a commit must not get lost; the next call raises the handler's exception instead. If a signal handler
+/// Runs `work`, which commits, as [`call`] does. Its result is returned even if a log handler asked to stop, because
+/// the outcome of a commit must not get lost; the next call then raises the handler's exception. If a signal handler
 /// raises an exception, a note about the commit is added to it.
 pub(crate) fn call_that_commits<T: Send>(
     py: Python<'_>,
@@ -49,14 +49,14 @@ pub(crate) fn call_that_commits<T: Send>(
 struct Ended<T> {
     result: deltalog::Result<T>,
     watched: Watched,
-    /// The exception of a log handler that asked to stop.
+    /// The exception of a log handler that asked this thread to stop.
     stop: Option<PyErr>,
 }
 
 /// Runs `work`, checks for signals while it runs, and delivers its log records.
 ///
 /// # Errors
-/// The exception that an earlier call postponed; `work` does not run in that case.
+/// Returns the exception that an earlier call has postponed. In that case, `work` is not run.
 fn ended<T: Send>(py: Python<'_>, work: impl FnOnce() -> deltalog::Result<T> + Send) -> PyResult<Ended<T>> {
     logging::check_stop()?;
     let look = interrupts::look_of_thread(py)?;

@@ -1,4 +1,4 @@
-//! CLONE: copies a table, with or without its data files.
+//! CLONE: creates a table from another table, with or without copying its data files.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::snapshot::Snapshot;
 use crate::store_options::{StoreOptions, open_storage};
 use crate::upkeep;
 
-/// The arguments of a clone; see `deltalog.clone.CloneArguments`.
+/// The arguments of a clone: `deltalog.clone.CloneArguments` in Python.
 #[derive(FromPyObject)]
 pub(crate) struct CloneArguments {
     shallow: bool,
@@ -24,7 +24,7 @@ pub(crate) struct CloneArguments {
     storage_options: Option<StoreOptions>,
 }
 
-/// The numbers of files in a CLONE, by the names of the JVM implementation.
+/// The numbers of files in a CLONE, under the names of the JVM implementation.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
     #[pyo3(item("sourceTableSize"))]
@@ -67,7 +67,7 @@ impl CloneArguments {
     }
 }
 
-/// The metrics; the version of the commit, if anything was committed; and the roots that readers of the clone must
+/// The metrics, the version of the commit if anything was committed, and the roots that readers of the clone must
 /// allow.
 pub(crate) type Done = (Metrics, Option<u64>, Vec<String>);
 
@@ -75,7 +75,7 @@ pub(crate) fn done(cloned: Cloned) -> Done {
     (Metrics::from(cloned.metrics), cloned.committed.map(|committed| committed.version), cloned.roots)
 }
 
-/// Makes a clone of `snapshot` at `uri`.
+/// Creates a clone of `snapshot` at `uri`.
 #[pyfunction]
 pub(crate) fn clone_table(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! What a writer records with its commit, and the outcome of the commit.
+//! The information that a writer adds to its commit, and the outcome of the commit.
 
 use deltalog::engine::commit::Operation;
 use deltalog::engine::protocol::SetTransaction;
@@ -6,12 +6,12 @@ use deltalog::{Error, Result, WriteOutcome};
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 
-/// What to record with a commit in addition to its data; see `deltalog.commit.CommitArguments`.
+/// The information to record with a commit, in addition to its data: `deltalog.commit.CommitArguments` in Python.
 #[derive(FromPyObject)]
 pub(crate) struct CommitArguments {
     /// A JSON object with additional fields for `commitInfo`.
     custom_metadata: Option<String>,
-    /// The progress of applications: names, versions, and the times of the versions.
+    /// The progress of applications: their names, versions, and the times of the versions.
     app_transactions: Vec<(String, i64, Option<i64>)>,
 }
 
@@ -19,7 +19,7 @@ impl CommitArguments {
     /// Returns the operation with the additional fields of `commitInfo`.
     ///
     /// # Errors
-    /// The errors of [`Operation::custom_metadata`].
+    /// Returns the errors of [`Operation::custom_metadata`].
     pub(crate) fn describe(&self, operation: Operation) -> Result<Operation> {
         operation.custom_metadata(self.fields()?)
     }
@@ -36,10 +36,10 @@ impl CommitArguments {
             .collect()
     }
 
-    /// Returns the additional fields of `commitInfo`, for a commit that records no progress of applications.
+    /// Returns the additional fields of `commitInfo`, for a commit that cannot record the progress of applications.
     ///
     /// # Errors
-    /// `Unsupported` if there are applications, `InvalidArgument` if the fields are not a JSON object.
+    /// Returns `Unsupported` if there are applications, and `InvalidArgument` if the fields are not a JSON object.
     pub(crate) fn only_fields(&self) -> Result<Map<String, Value>> {
         match self.app_transactions.first() {
             None => self.fields(),
@@ -58,12 +58,13 @@ impl CommitArguments {
     }
 }
 
-/// Returns the progress of the application that a writer names, if any. It has no time.
+/// Returns the progress of the application that a writer names, if it names one. The progress has no time.
 pub(crate) fn progress_of(app_transaction: Option<(String, i64)>) -> Vec<SetTransaction> {
     app_transaction.map(|(app_id, version)| SetTransaction::new(app_id, version)).into_iter().collect()
 }
 
-/// The result of a write that had no effect, because its application has already recorded this version or a later one.
+/// The result of a write that had no effect, because its application has already recorded this version or a later
+/// one.
 #[pyclass(frozen, eq, get_all, module = "deltalog._internal")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct AlreadyApplied {
@@ -91,7 +92,7 @@ impl AlreadyApplied {
     }
 }
 
-/// The outcome of a write: the version that it committed, or that it had no effect.
+/// The outcome of a write: the version that it committed, or the information that it had no effect.
 #[derive(IntoPyObject)]
 pub(crate) enum Answer {
     Version(u64),
@@ -99,8 +100,8 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
-    /// Converts `outcome` for Python. It is None if nothing was written: because another writer has created the table
-    /// and the mode is `ignore`, or because nothing had to be changed.
+    /// Converts `outcome` for Python. Returns None if nothing was written, because another writer has created the
+    /// table and the mode is `ignore`, or because there was nothing to change.
     pub(crate) fn of(outcome: WriteOutcome) -> Option<Self> {
         match outcome {
             WriteOutcome::Committed(committed) => Some(Self::Version(committed.version)),

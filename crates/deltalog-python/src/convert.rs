@@ -14,7 +14,7 @@ use crate::stream::{ArrowStream, reader_of};
 use crate::table_options::TableOptions;
 use crate::upkeep;
 
-/// The arguments of a conversion; see `deltalog.convert.ConvertArguments`.
+/// The arguments of a conversion: `deltalog.convert.ConvertArguments` in Python.
 #[derive(FromPyObject)]
 pub(crate) struct ConvertArguments<'py> {
     mode: String,
@@ -68,14 +68,16 @@ impl ConversionPlan {
         ArrowStream::start(py, schema, batches.into_iter().map(Ok))
     }
 
-    /// Commits the plan, and returns the version. Returns None if a table exists by now and the mode is `ignore`.
+    /// Commits the plan, and returns the version. Returns None if a table has been created since, and the mode is
+    /// `ignore`.
     fn commit(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         let committed = call_that_commits(py, || self.0.commit())?;
         Ok(committed.map(|committed| committed.version))
     }
 }
 
-/// Finds the files of a directory, and reads their footers. Returns `None` if a table exists and the mode is `ignore`.
+/// Finds the files in a directory, and reads their footers. Returns `None` if a table exists and the mode is
+/// `ignore`.
 #[pyfunction]
 #[pyo3(signature = (uri, arguments, commit, storage_options = None))]
 pub(crate) fn plan_conversion(

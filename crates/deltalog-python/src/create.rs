@@ -1,4 +1,4 @@
-//! Creating and replacing tables, with or without rows.
+//! Creates and replaces tables, with or without rows.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ use crate::upkeep::environment_with;
 use crate::write_batches::{rows_of, written};
 use crate::write_target::WriteTarget;
 
-/// Creates or replaces a table, and writes the rows of `stream` in the same commit. Without `schema_json` it has the
-/// schema of the stream. Returns `None` if the mode is `ignore` and the table exists.
+/// Creates or replaces a table, and writes the rows of `stream` in the same commit. If `schema_json` is not given,
+/// the table has the schema of the stream. Returns `None` if the mode is `ignore` and the table exists.
 #[pyfunction]
 #[pyo3(signature = (
     uri, schema_json, mode, options, commit, storage_options = None, stream = None, cluster_by = None,

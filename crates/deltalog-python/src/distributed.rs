@@ -1,4 +1,4 @@
-//! `DistributedWrite`, `WriteTask` and `Fragment`: a write whose files come from several processes.
+//! `DistributedWrite`, `WriteTask` and `Fragment`: a write whose files are written by several processes.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -17,8 +17,8 @@ use crate::write_arguments::WriteArguments;
 use crate::write_batches::{rows_of, written};
 use crate::write_target::WriteTarget;
 
-/// The data that a worker needs to write files of a distributed write: the table's location, schema and rules. It can
-/// be pickled, and holds no credentials.
+/// The information that a worker needs to write files of a distributed write: the table's location, schema and rules.
+/// It can be pickled, and contains no credentials.
 #[pyclass(frozen, eq, module = "deltalog._internal")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct WriteTask(pub(crate) deltalog::WriteTask);
@@ -30,7 +30,7 @@ impl WriteTask {
         deltalog::WriteTask::from_json(&argument::text("json", json)?).map(Self).into_python()
     }
 
-    /// Returns the task as text, from which `WriteTask(text)` creates it again.
+    /// Serializes the task to a string, from which `WriteTask(text)` creates it again.
     fn to_json(&self) -> PyResult<String> {
         self.0.to_json().into_python()
     }
@@ -49,13 +49,14 @@ impl WriteTask {
         self.0.directory()
     }
 
-    /// Returns the task with its number among all tasks of the write, which determines the values of identity columns.
+    /// Returns the task with its number among all tasks of the write, which determines its values of identity
+    /// columns.
     fn numbered(&self, number: &Bound<'_, PyAny>, of: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (number, of) = (argument::count("number", number)?, argument::count("of", of)?);
         self.0.numbered(number, of).map(Self).into_python()
     }
 
-    /// Writes `data` as files of the table and returns the fragment that names them.
+    /// Writes `data` to files of the table, and returns the fragment that lists the files.
     ///
     /// The log is not read, and nothing is committed. If writing fails, the files are deleted.
     #[pyo3(signature = (data, storage_options = None, credential_provider = None))]
@@ -80,7 +81,7 @@ impl WriteTask {
     }
 }
 
-/// The files that one worker has written for a distributed write, as plain data. It can be pickled.
+/// The files that one worker has written as part of a distributed write, as plain data. It can be pickled.
 #[pyclass(frozen, eq, from_py_object, module = "deltalog._internal")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Fragment(pub(crate) deltalog::Fragment);
@@ -92,7 +93,7 @@ impl Fragment {
         deltalog::Fragment::from_json(&argument::text("json", json)?).map(Self).into_python()
     }
 
-    /// Returns the fragment as text, from which `Fragment(text)` creates it again.
+    /// Serializes the fragment to a string, from which `Fragment(text)` creates it again.
     fn to_json(&self) -> PyResult<String> {
         self.0.to_json().into_python()
     }
@@ -132,7 +133,8 @@ impl Fragment {
     }
 }
 
-/// A write whose files come from several processes. It is begun and committed here; workers write the files.
+/// A write whose files are written by several processes. It begins and is committed in this process; workers write
+/// the files.
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct DistributedWrite {
     task: deltalog::WriteTask,
@@ -144,7 +146,7 @@ enum State {
     Closed(Closed),
 }
 
-/// The outcome of a write that has ended.
+/// Why a write is no longer open.
 #[derive(Clone, Copy, PartialEq)]
 enum Closed {
     /// The write was committed, or its commit has definitely failed.
@@ -159,13 +161,13 @@ impl DistributedWrite {
         Self { task, state: Mutex::new(State::Open(Box::new((write, operation)))) }
     }
 
-    /// Passes the open write to `work`, which returns the next state.
+    /// Passes the open write to `work`, which returns its next state.
     fn change<T>(
         &self,
         work: impl FnOnce(deltalog::DistributedWrite, Operation) -> (State, Result<T>),
     ) -> Result<T> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // If `work` panics, it is unknown whether the write was committed.
+        // If `work` panics, it is not known whether the write was committed.
         match std::mem::replace(&mut *state, State::Closed(Closed::Unknown)) {
             State::Open(open) => {
                 let (write, operation) = *open;
@@ -206,7 +208,7 @@ impl DistributedWrite {
         WriteTask(self.task.clone())
     }
 
-    /// Returns tasks with numbers, which compute the values of identity columns.
+    /// Returns numbered tasks, which can generate values of identity columns.
     fn tasks(&self, count: &Bound<'_, PyAny>) -> PyResult<Vec<WriteTask>> {
         let count = match argument::count("count", count)? {
             0 => return Err(argument::wrong("count", count, "the number of tasks, at least 1")),
@@ -215,7 +217,7 @@ impl DistributedWrite {
         (0..count).map(|number| self.task.numbered(number, count).map(WriteTask).into_python()).collect()
     }
 
-    /// Commits fragments as one version.
+    /// Commits fragments as a single version.
     fn commit(&self, py: Python<'_>, fragments: &Bound<'_, PyAny>) -> PyResult<Option<Answer>> {
         let fragments = fragments_of(fragments)?;
         call_that_commits(py, || {
@@ -248,8 +250,8 @@ impl DistributedWrite {
         this
     }
 
-    /// Aborts the write if it was neither committed nor aborted. An exception that ended the block is raised even if
-    /// files cannot be deleted.
+    /// Aborts the write, unless it was committed or aborted. If an exception has ended the block, that exception is
+    /// raised even if files cannot be deleted.
     fn __exit__(
         &self,
         py: Python<'_>,
@@ -258,7 +260,7 @@ impl DistributedWrite {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
         let _ = (exception, traceback);
-        // Another thread may be in `commit`, hold the lock, and wait for the interpreter to log a warning.
+        // Another thread may be in `commit`, holding the lock, and waiting for the interpreter to log a warning.
         let is_open = py
             .detach(|| matches!(*self.state.lock().unwrap_or_else(PoisonError::into_inner), State::Open(_)));
         if is_open {
@@ -279,7 +281,7 @@ impl DistributedWrite {
     }
 }
 
-/// Collects the fragments from any iterable.
+/// Collects fragments from any iterable.
 pub(crate) fn fragments_of(fragments: &Bound<'_, PyAny>) -> PyResult<Vec<deltalog::Fragment>> {
     let refuse = |value: &Bound<'_, PyAny>| {
         argument::wrong("fragments", value, "a list of what WriteTask.write has returned")
@@ -291,7 +293,7 @@ pub(crate) fn fragments_of(fragments: &Bound<'_, PyAny>) -> PyResult<Vec<deltalo
     fragments.try_iter().map_err(|_| refuse(fragments))?.map(one).collect()
 }
 
-/// A way to begin a distributed write, with its arguments.
+/// The ways to begin a distributed write, with their arguments.
 #[derive(IntoPyObject)]
 #[allow(clippy::large_enum_variant, reason = "moved into a Python object at once")]
 pub(crate) enum Begun {
@@ -299,7 +301,8 @@ pub(crate) enum Begun {
     AlreadyApplied(AlreadyApplied),
 }
 
-/// Checks a write and returns it, to be given to workers. If there is no schema, the data must have the table's schema.
+/// Checks a write, and returns it so that it can be given to workers. If there is no schema, the data must have the
+/// table's schema.
 #[pyfunction]
 #[pyo3(signature = (uri, schema_json, arguments, storage_options = None, base = None))]
 pub(crate) fn begin_write(

@@ -1,4 +1,4 @@
-//! Maps errors of the crate to the classes of `deltalog.errors`, one class per kind of error.
+//! Converts errors of the Rust crate to the classes of `deltalog.errors`. Each kind of error has a class.
 
 use deltalog::{Error, ErrorKind};
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 const MODULE: &str = "deltalog.errors";
 
-/// Returns the name of the class for a kind.
+/// Returns the name of the class for a kind of error.
 fn class_name(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NotATable => "NotATableError",
@@ -27,7 +27,7 @@ fn class_name(kind: ErrorKind) -> &'static str {
     }
 }
 
-/// Returns the name of the class for a conflict, by its reason.
+/// Returns the name of the class for a conflict, depending on its reason.
 fn conflict_class_name(reason: Option<&str>) -> &'static str {
     match reason {
         Some("concurrent_append") => "ConcurrentAppendException",
@@ -62,7 +62,7 @@ const CLASSES: [&str; 18] = [
     "UnknownCommitInterrupt",
 ];
 
-/// Adds the classes to the module.
+/// Adds the exception classes to the module.
 pub(crate) fn add_classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let errors = module.py().import(MODULE)?;
     for class in CLASSES {
@@ -73,8 +73,8 @@ pub(crate) fn add_classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// Returns the Python exception for an error, with the parts of the error as attributes.
 ///
-/// If a Python exception caused the error, it becomes the cause of the returned exception. But if it is a request to
-/// stop, such as `KeyboardInterrupt`, it is itself returned.
+/// If a Python exception caused the error, it becomes the cause of the returned exception. If it is a request to
+/// stop, such as `KeyboardInterrupt`, that exception itself is returned.
 pub(crate) fn to_python(error: &Error) -> PyErr {
     Python::attach(|py| {
         let cause = std::error::Error::source(error)
@@ -110,14 +110,14 @@ pub(crate) fn to_python(error: &Error) -> PyErr {
     })
 }
 
-/// Returns whether an exception is one of `deltalog.errors`.
+/// Returns whether an exception belongs to `deltalog.errors`.
 pub(crate) fn is_ours(py: Python<'_>, exception: &PyErr) -> bool {
     py.import(MODULE)
         .and_then(|errors| errors.getattr("DeltaError"))
         .is_ok_and(|class| exception.is_instance(py, &class))
 }
 
-/// Converts results of the crate to results of Python functions.
+/// Converts results of the Rust crate to results of Python functions.
 pub(crate) trait IntoPython<T> {
     fn into_python(self) -> PyResult<T>;
 }

@@ -16,21 +16,21 @@ pub(crate) fn function_names() -> Vec<String> {
     deltalog::function_names()
 }
 
-/// Returns the names, in lower case, of the functions that expressions of tables may call: deterministic functions, and
-/// functions of the time at which the statement began.
+/// Returns the names, in lower case, of the functions that expressions in a table's metadata may call: deterministic
+/// functions, and functions that return the time at which the statement began.
 #[pyfunction]
 pub(crate) fn rule_functions() -> (Vec<String>, Vec<String>) {
     deltalog::rule_functions()
 }
 
-/// Returns how many bytes of memory the values of an expression may use at the same time.
+/// Returns the maximum number of bytes that the values of an expression may use at the same time.
 #[pyfunction]
 pub(crate) fn expression_bytes(py: Python<'_>) -> PyResult<usize> {
     call(py, deltalog::expression_bytes)
 }
 
-/// Returns a stream with one row and one column, `value`: the default value of the schema's single column, which is the
-/// same for all rows of a write.
+/// Returns a stream with one row and one column, `value`. It is the default value of the schema's only column, which
+/// must be the same for all rows of a write.
 #[pyfunction]
 pub(crate) fn default_value(py: Python<'_>, schema_json: &str, sql: &str) -> PyResult<ArrowStream> {
     let rows = call(py, || {

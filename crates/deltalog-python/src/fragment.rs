@@ -1,4 +1,5 @@
-//! Parts of scans for other processes such as Spark's Python workers: a task of the core, and numbers of its files.
+//! Divides scans into parts for other processes, such as Spark's Python workers. A part is a scan task and,
+//! optionally, numbers of its files.
 
 use deltalog::engine::deletion_vector::DeletionVectors;
 use deltalog::engine::dml::{FileNumbers, NumberedFile, NumberedRows};
@@ -21,32 +22,32 @@ struct Fragment {
     numbers: Option<Vec<u32>>,
 }
 
-/// A part of a scan, in the form in which another process reads it.
+/// A part of a scan, serialized for another process.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) fragment: Vec<u8>,
     pub(crate) files: usize,
-    /// The size of its files in bytes.
+    /// The total size of its files in bytes.
     pub(crate) size: u64,
-    /// The rows of its files that are not deleted, if the log has the number for all of them.
+    /// The number of rows in its files that are not deleted, if the log states the number for all of them.
     pub(crate) rows: Option<u64>,
 }
 
-/// Describes what a scan has to return.
+/// What a scan should return.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
-    /// The columns; all if it is missing.
+    /// The columns; `None` for all columns.
     pub(crate) columns: Option<Vec<String>>,
     /// Whether to return row ids and row commit versions.
     pub(crate) row_ids: bool,
     /// Whether to return, for each row, the number of its file and its position in the file.
     pub(crate) positions: bool,
-    /// A further condition for leaving out files, with the time zone of its times.
+    /// An additional condition, by which only files are left out, and the time zone for its times.
     pub(crate) condition: Option<(String, String)>,
 }
 
-/// Distributes the files that may contain rows for which `filter_sql` is true over at most `n` fragments of about
-/// the same size in bytes.
+/// Divides the files that may contain rows for which `filter_sql` is true into at most `n` fragments of about the
+/// same size in bytes.
 pub(crate) fn scan_partitions(
     snapshot: &Snapshot,
     filter_sql: &str,
@@ -78,13 +79,14 @@ pub(crate) fn scan_partitions(
     scan.tasks_of(listing, n)?.into_iter().map(fragment).collect()
 }
 
-/// Distributes the files of a batch of a stream of rows over at most `n` fragments of about the same size in bytes.
+/// Divides the files in a batch of a stream of rows into at most `n` fragments of about the same size in bytes.
 pub(crate) fn batch_partitions(batch: &StreamBatch, n: usize) -> Result<Vec<Vec<u8>>> {
     let tasks = TableScan::new(batch.snapshot()).tasks_of(batch.listing(None)?, n)?;
     tasks.into_iter().map(|task| packed(&Fragment { task, numbers: None })).collect()
 }
 
-/// Divides a scan into at most `n` parts. Each returns exactly the rows of its files for which `predicate` is true.
+/// Divides a scan into at most `n` parts. Each part returns exactly the rows of its files for which `predicate` is
+/// true.
 ///
 /// # Errors
 /// Returns the same errors as [`TableScan::tasks`].
@@ -118,8 +120,8 @@ fn packed(fragment: &Fragment) -> Result<Vec<u8>> {
         .map_err(|error| Error::invalid_argument("the scan cannot be serialized").with_source(error))
 }
 
-/// Reads the rows of a fragment. The fragment contains no credentials, so the store's credentials are passed as
-/// options. `columns` replaces the columns of the fragment.
+/// Reads the rows of a fragment. A fragment contains no credentials, so they must be passed as options. `columns`
+/// replaces the fragment's own columns.
 #[pyfunction]
 #[pyo3(signature = (fragment, storage_options = None, columns = None))]
 pub(crate) fn read_fragment(

@@ -1,4 +1,4 @@
-//! Handles of a table: its newest snapshot, and its commits one after the other.
+//! Handles of a table that follow its newest snapshot, or iterate over its commits.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::store_options::{StoreOptions, open_storage};
 use crate::stream::ArrowStream;
 use crate::upkeep;
 
-/// Returns whether there is a table, readable or not.
+/// Returns whether there is a table at this location, even if it cannot be read.
 #[pyfunction]
 #[pyo3(signature = (uri, storage_options = None))]
 pub(crate) fn table_exists(
@@ -25,7 +25,7 @@ pub(crate) fn table_exists(
     call(py, || Table::exists(&open_storage(uri, storage_options)?))
 }
 
-/// Returns the URL of the location, which is the same for every spelling of `uri`. Sends no request to the store.
+/// Returns the URL of the location, which is the same for all spellings of `uri`. Sends no requests to the store.
 #[pyfunction]
 #[pyo3(signature = (uri, storage_options = None))]
 pub(crate) fn canonical_uri(
@@ -36,21 +36,21 @@ pub(crate) fn canonical_uri(
     call(py, || Ok(open_storage(uri, storage_options)?.url()))
 }
 
-/// Checks that the store of `uri` refuses to create a file that already exists.
+/// Checks that the store of `uri` refuses to create a file that already exists, which safe commits require.
 #[pyfunction]
 #[pyo3(signature = (uri, storage_options = None))]
 pub(crate) fn check_store(py: Python<'_>, uri: &str, storage_options: Option<StoreOptions>) -> PyResult<()> {
     call(py, || open_storage(uri, storage_options)?.check())
 }
 
-/// Returns the number of hits and of misses, and the bytes of each, of all caches of this process on the local disk.
+/// Returns the numbers of hits and misses, and their bytes, of all caches of this process on the local disk.
 #[pyfunction]
 pub(crate) fn cache_statistics() -> (u64, u64, u64, u64) {
     let CacheStatistics { hits, misses, hit_bytes, miss_bytes, .. } = CacheStatistics::of_process();
     (hits, misses, hit_bytes, miss_bytes)
 }
 
-/// The newest snapshot of a table, refreshed in the background.
+/// The newest snapshot of a table, which is refreshed in the background.
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct Recent(Table);
 
@@ -61,13 +61,13 @@ impl Recent {
         Self(Table::of(&snapshot.get().0, &upkeep::environment()))
     }
 
-    /// Returns a snapshot that was the newest at most `max_age` ago.
+    /// Returns a snapshot that was the newest one at most `max_age` ago.
     fn snapshot(&self, py: Python<'_>, max_age: Duration) -> PyResult<Snapshot> {
         call(py, || self.0.recent_snapshot(max_age)).map(Snapshot)
     }
 }
 
-/// The commits of a table, one by one.
+/// An iterator over the commits of a table.
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct Commits(Mutex<CoreCommits>);
 

@@ -1,7 +1,7 @@
-//! Refuses to be imported by an interpreter other than the main one.
+//! Refuses to be imported by any interpreter except the main one.
 //!
-//! Threads of the core that call Python attach to the main interpreter. If Python code in another interpreter waits for
-//! such a thread, both wait forever. Web servers such as `mod_wsgi` create an interpreter for each application.
+//! Threads of the core that call Python attach to the main interpreter. If Python code in another interpreter waits
+//! for such a thread, both wait forever. Web servers such as `mod_wsgi` create an interpreter for each application.
 
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 const MODULES: [&str; 2] = ["_interpreters", "_xxsubinterpreters"];
 
 /// # Errors
-/// `ImportError` in every interpreter except the main one. If Python has neither module, this cannot be checked, and
-/// there is no error.
+/// Returns `ImportError` in every interpreter except the main one. If neither module exists, this cannot be checked,
+/// and there is no error.
 pub(crate) fn check_main(py: Python<'_>) -> PyResult<()> {
     let Some(module) = MODULES.iter().find_map(|name| py.import(name).ok()) else { return Ok(()) };
     let (main, current) = (module.call_method0("get_main")?, module.call_method0("get_current")?);

@@ -1,13 +1,13 @@
-//! Handles Ctrl-C, and other signals whose handlers raise, while a call runs.
+//! Handles Ctrl-C while a call runs, and other signals whose handlers raise exceptions.
 //!
-//! - Python runs signal handlers only on its main thread. So calls on that thread check for signals now and then
-//!   (`deltalog::engine::interrupt`), and calls on other threads do not.
-//! - An exception that a handler raises is kept until the call has stopped, and is raised then. If the call has made
-//!   a commit, a `KeyboardInterrupt` becomes a `CommittedInterrupt`, which has the version. If it is unknown whether
-//!   the call has made a commit, it becomes an `UnknownCommitInterrupt`.
-//! - A consumer of a stream gets an error, because the C interface cannot transport exceptions. Python raises the
-//!   exception as soon as the consumer has returned to Python: for a `KeyboardInterrupt`, the program's own handler of
-//!   SIGINT is run again; for other exceptions, a replacement handler runs once.
+//! - Python runs signal handlers only on its main thread. Calls on that thread therefore check for signals from time
+//!   to time (`deltalog::engine::interrupt`), and calls on other threads do not.
+//! - If a handler raises an exception, it is kept until the call has stopped, and raised then. If the call has made a
+//!   commit, a `KeyboardInterrupt` becomes a `CommittedInterrupt`, which states the version. If it is not known
+//!   whether the call has made a commit, it becomes an `UnknownCommitInterrupt`.
+//! - The consumer of a stream gets an error, because Arrow's C interface cannot transport exceptions. Python raises
+//!   the exception as soon as the consumer has returned to Python: for a `KeyboardInterrupt`, the program's own
+//!   handler of SIGINT is run again; for other exceptions, a replacement handler runs once.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -28,13 +28,13 @@ const INTERVAL: Duration = Duration::from_millis(200);
 thread_local! {
     /// The exception that a handler has raised during a call of this thread.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
-    /// The time from which a stream that this thread consumes checks for signals again.
+    /// The time from which a stream that this thread consumes should check for signals again.
     static NEXT_LOOK: Cell<Option<Instant>> = const { Cell::new(None) };
     /// The id of a process, and whether this thread is the main thread of that process.
     static IS_MAIN: Cell<Option<(u32, bool)>> = const { Cell::new(None) };
 }
 
-/// Returns how a call of this thread checks for signals, if it is the main thread.
+/// If this is the main thread, returns the function by which its calls check for signals.
 pub(crate) fn look_of_thread(py: Python<'_>) -> PyResult<Option<Look>> {
     let process = std::process::id();
     if IS_MAIN.get().is_none_or(|(known, _)| known != process) {
@@ -46,15 +46,17 @@ pub(crate) fn look_of_thread(py: Python<'_>) -> PyResult<Option<Look>> {
     Ok(known_look())
 }
 
-/// Does the same for a thread that may be unable to run Python. Works if the thread has made a call before.
+/// Returns the same function for a thread that may be unable to run Python. Works only if the thread has made a call
+/// before.
 fn known_look() -> Option<Look> {
     let is_main = IS_MAIN.get().is_some_and(|(process, is_main)| is_main && process == std::process::id());
     is_main.then_some(look)
 }
 
-/// Lets Python handle signals that have arrived. Returns whether a handler has raised.
+/// Lets Python handle signals that have arrived. Returns whether a handler has raised an exception.
 ///
-/// Within foreign code this is left to Python, which handles them when that code returns to it.
+/// While Python code from another library is called, signals are left to Python, which handles them when that code
+/// continues.
 fn look() -> bool {
     if foreign::is_within() {
         return false;
@@ -64,12 +66,12 @@ fn look() -> bool {
             keep(raised);
             true
         }
-        // If the interpreter is ending, it handles no signals.
+        // An interpreter that is shutting down does not handle signals.
         Some(Ok(())) | None => false,
     }
 }
 
-/// Makes the current call of this thread raise an exception of the user's code, which asks to stop.
+/// Makes the current call of this thread raise an exception from the user's code that asks to stop.
 pub(crate) fn stop_with(raised: PyErr) {
     keep(raised);
     interrupt::interrupt();
@@ -81,7 +83,7 @@ fn keep(raised: PyErr) {
     });
 }
 
-/// Returns the exception that an interrupted call raises, after it has ended with `failure` or successfully.
+/// Returns the exception that an interrupted call raises after it has ended, with `failure` or successfully.
 pub(crate) fn exception(py: Python<'_>, commits: &[Commit], failure: Option<&Error>) -> PyErr {
     let raised = RAISED.take().unwrap_or_else(|| PyKeyboardInterrupt::new_err(()));
     let unknown = failure.filter(|failure| failure.kind() == ErrorKind::CommitStateUnknown);
@@ -93,7 +95,7 @@ pub(crate) fn exception(py: Python<'_>, commits: &[Commit], failure: Option<&Err
     told.unwrap_or_else(|failure| failure)
 }
 
-/// Returns the exception of a signal that has arrived just now, after a call that succeeded.
+/// Returns the exception for a signal that has arrived just after a successful call.
 pub(crate) fn after_commits(py: Python<'_>, commits: &[Commit]) -> PyResult<()> {
     if commits.is_empty() {
         return Ok(());
@@ -128,26 +130,26 @@ fn unknown_commit(py: Python<'_>, raised: &PyErr, failure: &Error) -> PyResult<P
     Ok(told)
 }
 
-/// Replaces a `KeyboardInterrupt` by an exception of `class`. An exception of any other class comes from the user's
-/// code, and gets a note instead.
+/// Replaces a `KeyboardInterrupt` by an exception of the class `class`. Exceptions of other classes come from the
+/// user's code, and get a note instead.
 fn told(py: Python<'_>, raised: &PyErr, class: &str, text: String) -> PyResult<PyErr> {
     if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
         let class = py.import("deltalog.errors")?.getattr(class)?;
         return Ok(PyErr::from_value(class.call1((text,))?));
     }
-    // Python 3.10 has no notes.
+    // Python 3.10 does not support notes.
     if raised.value(py).hasattr(intern!(py, "add_note"))? {
         raised.value(py).call_method1(intern!(py, "add_note"), (text,))?;
     }
     Ok(raised.clone_ref(py))
 }
 
-/// Calls `work` for a consumer of a stream that waits for it. Returns `None` if it was interrupted.
+/// Calls `work` on behalf of the consumer of a stream. Returns `None` if it was interrupted.
 ///
 /// If the thread is already within a call of this crate, `work` is part of that call.
 pub(crate) fn watched<T>(work: impl FnOnce() -> T) -> Option<T> {
     let look = known_look().filter(|_| !interrupt::is_within_call() && !foreign::is_within());
-    // A consumer may ask for one batch after another without returning to Python.
+    // The consumer may ask for one batch after another without returning to Python.
     let output = match look.filter(|_| is_time_to_look()).is_some_and(|look| look()) {
         true => None,
         false => {
@@ -173,14 +175,14 @@ fn is_time_to_look() -> bool {
     is_time
 }
 
-/// Makes Python raise `raised` when it runs next. If that is impossible, the next call of this thread raises it.
+/// Makes Python raise `raised` when it runs next. If this is not possible, the next call of this thread raises it.
 fn raise_again(py: Python<'_>, raised: &PyErr) {
     let again = || -> PyResult<()> {
         let interrupt_main = py.import("_thread")?.getattr("interrupt_main")?;
         if !raised.is_instance_of::<PyKeyboardInterrupt>(py) {
             py.import("deltalog.interrupts")?.call_method1("raise_in_handler", (raised.value(py),))?;
         }
-        // No Python code may run afterwards, because the handler would run in it.
+        // No Python code may run after this line, because the handler would run in it.
         interrupt_main.call0().map(drop)
     };
     if again().is_err() {

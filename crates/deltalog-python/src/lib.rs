@@ -1,61 +1,62 @@
 //! The module `deltalog._internal`: a thin layer over the Rust crate.
 //!
-//! Each function converts its arguments, releases the interpreter lock, calls the crate, and maps the error.
+//! Each function converts its arguments, releases the interpreter lock, calls the crate, and converts the result or
+//! the error.
 //!
 //! | file | what it binds |
 //! | --- | --- |
-//! | `alter` | `TableChange`, `alter_table`, `drop_feature`: changes of a table by itself |
+//! | `alter` | `TableChange`, `alter_table`, `drop_feature`: changes of a table's definition |
 //! | `analyze` | statistics of files: `recompute_statistics` |
 //! | `answers` | answers from the log, as Python values |
 //! | `argument` | arguments of classes that users call directly |
-//! | `auto_compaction` | a Spark session's settings for the compaction after a write |
-//! | `batch` | the batches of a stream, one by one |
-//! | `call` | releasing the interpreter lock, mapping errors |
+//! | `auto_compaction` | a Spark session's settings for compacting small files after a write |
+//! | `batch` | the batches of a stream |
+//! | `call` | releases the interpreter lock, and converts errors |
 //! | `clone` | CLONE |
-//! | `commit_arguments` | a writer's facts about its commit |
+//! | `commit_arguments` | the information that a writer adds to its commit |
 //! | `convert` | `ConversionPlan`: directories of Parquet files that become tables |
-//! | `create` | `create_table`: tables by their definition, with or without rows |
-//! | `decoder` | rows from the bytes of a file |
+//! | `create` | `create_table`: creates tables by their definition, with or without rows |
+//! | `decoder` | reads rows from the bytes of a file |
 //! | `distributed` | `DistributedWrite`, `WriteTask`, `Fragment`: writes by several processes |
-//! | `encoder` | rows as the bytes of a file |
+//! | `encoder` | writes rows as the bytes of a file |
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
-//! | `expression` | values of SQL expressions for Arrow data |
-//! | `foreign` | calls of other people's code, in which a thread may lose the interpreter |
+//! | `expression` | evaluates SQL expressions on Arrow data |
+//! | `foreign` | calls of other libraries' Python code, which may detach the thread from the interpreter |
 //! | `fragment` | fragments of scans for other processes |
 //! | `handle` | the newest snapshot of a table, and its commits |
-//! | `interpreters` | refuses sub-interpreters |
+//! | `interpreters` | refuses to run in sub-interpreters |
 //! | `interrupts` | Ctrl-C during a call |
-//! | `log_store` | objects of Python that decide commits |
+//! | `log_store` | Python objects that decide which commits succeed |
 //! | `logging` | the crate's log records, for Python's `logging` |
 //! | `manifest` | manifests for other engines |
 //! | `optimize` | OPTIMIZE |
-//! | `panics` | panics as `InternalError` |
-//! | `parquet_file` | rows of a file that belongs to no table |
+//! | `panics` | raises panics as `InternalError` |
+//! | `parquet_file` | reads a Parquet file that belongs to no table |
 //! | `progress` | the progress of long operations, as numbers |
 //! | `repair` | FSCK: `check_files`, `repair` |
 //! | `restore` | RESTORE |
-//! | `several` | rows from lists and generators of batches |
+//! | `several` | reads rows from lists and generators of batches |
 //! | `snapshot` | `Snapshot` |
 //! | `spark_batch` | `SparkBatch`: the files of a batch of a stream |
 //! | `spark_changes` | `SparkChanges` |
 //! | `spark_clone` | `SparkClone` |
 //! | `spark_optimize` | `SparkOptimize`: OPTIMIZE by the tasks of Spark |
-//! | `spark_plan` | `SparkPlan`: the packed file list for the Java side of `deltalog.spark` |
+//! | `spark_plan` | `SparkPlan`: the file list, packed for the Java side of `deltalog.spark` |
 //! | `spark_statement` | `SparkStatement` |
 //! | `spark_write` | `SparkWrite` |
-//! | `statement_tasks` | `StatementTask`, `StatementFragment`: statements by tasks in several processes |
+//! | `statement_tasks` | `StatementTask`, `StatementFragment`: statements that tasks in several processes carry out |
 //! | `statements` | DELETE, UPDATE and MERGE |
 //! | `store_options` | options and credentials of stores |
-//! | `stream` | Arrow streams out |
+//! | `stream` | passes Arrow streams to Python, and reads them from Python |
 //! | `table_options` | the options of a new table |
 //! | `table_stream` | `TableStream`: the rows of a table as a sequence of batches |
-//! | `upkeep` | the threads that do what follows commits |
+//! | `upkeep` | the threads that do the work after commits |
 //! | `vacuum` | `VacuumPlan`: the files that a table no longer needs |
-//! | `write` | `write_stream`: data from Arrow to a committed version |
-//! | `write_arguments` | what a writer asks for beside its data |
-//! | `write_batches` | the rows of a stream, written while the source makes the next ones |
-//! | `write_target` | the location of a write, and the version that it is based on |
-//! | `write_token` | a write in a form that other processes can read |
+//! | `write` | `write_stream`: writes and commits Arrow data |
+//! | `write_arguments` | the options of a write |
+//! | `write_batches` | writes the rows of a stream while the source produces more |
+//! | `write_target` | the location of a write, and the version on which it is based |
+//! | `write_token` | a write, serialized for other processes |
 
 // The functions that Python sees are documented in the stubs, `python/deltalog/_internal`.
 #![allow(missing_docs)]

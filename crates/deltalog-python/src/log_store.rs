@@ -1,7 +1,7 @@
 //! Log stores that are Python objects. They decide which commits succeed.
 //!
-//! An object is registered under a name, which is then used as the value of the storage option `log_store`. The object
-//! is kept until the process ends, because any table may name it.
+//! An object is registered under a name. The storage option `log_store` then refers to the object by this name. The
+//! object is kept until the process ends, because any table may use its name.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,13 +13,13 @@ use pyo3::types::PyTuple;
 
 use crate::interrupts::stop_with;
 
-/// The storage option with the name.
+/// The storage option that contains the name.
 const OPTION: &str = "log_store";
 
 static REGISTERED: Mutex<Option<HashMap<String, Arc<PythonLogStore>>>> = Mutex::new(None);
 
-/// Registers an object under a name. Returns false if the name belongs to another object: open tables, and snapshots
-/// that the process keeps, use the object with that name.
+/// Registers an object under a name. Returns false if another object is already registered under the name, because
+/// open tables, and snapshots that the process keeps, may use that object.
 #[pyfunction]
 pub(crate) fn register_log_store(name: String, log_store: Py<PyAny>) -> bool {
     let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -29,7 +29,7 @@ pub(crate) fn register_log_store(name: String, log_store: Py<PyAny>) -> bool {
     found.0.as_ptr() == object
 }
 
-/// Returns the registered object that `options` name, and the remaining options.
+/// Returns the registered object whose name is in `options`, and the remaining options.
 pub(crate) fn split(
     options: &HashMap<String, String>,
 ) -> (impl Iterator<Item = (&str, &str)>, Option<Arc<dyn CommitCoordinator>>) {
@@ -62,8 +62,8 @@ impl PythonLogStore {
     }
 }
 
-/// Returns the error for an exception, which becomes its cause. A request to stop also ends the call, whether or not
-/// its commit succeeds.
+/// Returns the error for an exception that the object raised, which becomes the error's cause. If the exception is a
+/// request to stop, the call is also ended, whether its commit succeeds or not.
 fn failed(py: Python<'_>, method: &str, exception: PyErr) -> Error {
     if !exception.is_instance_of::<PyException>(py) {
         stop_with(exception.clone_ref(py));
@@ -75,7 +75,7 @@ fn failed(py: Python<'_>, method: &str, exception: PyErr) -> Error {
     Error::new(kind, format!("the log store failed in '{method}'")).with_source(exception)
 }
 
-/// Converts an entry for Python.
+/// Converts the entry of a commit coordinator for Python.
 fn entry_to_python<'py>(py: Python<'py>, entry: &CoordinatorEntry) -> PyResult<Bound<'py, PyTuple>> {
     let class = py.import("deltalog.storage")?.getattr("LogEntry")?;
     let fields = (&entry.table_path, &entry.file_name, &entry.temp_path, entry.is_complete);

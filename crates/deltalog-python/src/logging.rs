@@ -1,17 +1,16 @@
-//! Forwards the crate's log events to Python's `logging`: to the logger `deltalog`, with a child per module.
+//! Forwards the crate's log events to Python's `logging`: to the logger `deltalog`, which has a child for each
+//! module.
 //!
-//! The crate logs with `tracing`, whose feature `log` forwards events to the one logger of this library,
-//! [`Bridge`].
+//! The crate logs with `tracing`. Its feature `log` forwards the events to the logger of this library, [`Bridge`].
 //!
-//! - A thread never waits for the interpreter while the interpreter's holder may wait for that thread. Only a
-//!   thread that has just released the interpreter ([`with_immediate_delivery`]) delivers its records itself.
-//!   All other threads (the crate's own, and the threads of consumers of streams) enqueue their records, and
-//!   a separate thread delivers them to Python. Records from threads of a call are delivered before the call
-//!   returns.
-//! - An event that is not logged costs one comparison. The first record imports `logging` and queries its
-//!   levels.
-//! - A filter or handler that raises does not change the result of the call, unless the exception is a request to stop,
-//!   such as `KeyboardInterrupt`. A call that commits ends first; the next call of the thread raises that exception.
+//! - A thread never waits for the interpreter while the thread that holds the interpreter may be waiting for it. Only
+//!   a thread that has just released the interpreter ([`with_immediate_delivery`]) delivers its records itself. All
+//!   other threads (the crate's own threads, and the threads of consumers of streams) enqueue their records, and a
+//!   separate thread delivers them to Python. Records from threads of a call are delivered before the call returns.
+//! - An event that is not logged costs only one comparison. The first record imports `logging` and reads its levels.
+//! - If a filter or handler raises an exception, the result of the call does not change, unless the exception is a
+//!   request to stop, such as `KeyboardInterrupt`. A call that commits is completed first; the next call of the
+//!   thread raises the exception.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -27,19 +26,19 @@ use pyo3_log::{Caching, Logger};
 
 use crate::foreign;
 
-/// The finest level that is meant for users.
+/// The most detailed level that is meant for users.
 const FINEST_LEVEL: LevelFilter = LevelFilter::Info;
 
 /// How long the process waits at exit for undelivered records.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The logger that forwards to Python. It caches nothing, because levels and handlers may change at any time.
+/// Python's logger. Nothing about it is cached, because levels and handlers may change at any time.
 static PYTHON: PyOnceLock<Logger> = PyOnceLock::new();
 
-/// Records that have not been delivered to Python.
+/// Records that have not been delivered to Python yet.
 static PENDING: Mutex<VecDeque<PendingRecord>> = Mutex::new(VecDeque::new());
 
-/// Whether there may be pending records, so that a call need not lock.
+/// Whether there may be pending records. If there are none, a call does not have to lock the queue.
 static HAS_PENDING: AtomicBool = AtomicBool::new(false);
 
 /// The number of running delivery threads.
@@ -48,11 +47,11 @@ static DELIVERY_THREADS: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
     /// Whether this thread has just released the interpreter.
     static IS_FREE: Cell<bool> = const { Cell::new(false) };
-    /// An exception of a handler that is a request to stop this thread.
+    /// The exception of a handler that asked this thread to stop.
     static STOP: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// A copy of a record that outlives its event.
+/// A copy of a log record that outlives its event.
 struct PendingRecord {
     level: Level,
     target: String,
@@ -89,9 +88,9 @@ impl Log for Bridge {
     fn flush(&self) {}
 }
 
-/// Starts logging, and makes the process wait at exit for undelivered records.
+/// Sets up logging, and makes the process wait at exit for undelivered records.
 pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // This fails if a logger is already set, which is fine.
+    // This fails if a logger is already set, which is not a problem.
     if log::set_logger(&Bridge).is_ok() {
         log::set_max_level(FINEST_LEVEL);
     }
@@ -120,7 +119,7 @@ pub(crate) fn after_call(py: Python<'_>) -> PyResult<()> {
     if HAS_PENDING.load(Ordering::Acquire) { deliver_pending(py) } else { Ok(()) }
 }
 
-/// Raises the exception of a handler that asked this thread to stop, once.
+/// Raises the exception of a handler that asked this thread to stop. It is raised only once.
 pub(crate) fn check_stop() -> PyResult<()> {
     STOP.take().map_or(Ok(()), Err)
 }
@@ -159,7 +158,7 @@ fn deliver_on_thread() {
 /// Delivers the pending records.
 ///
 /// # Errors
-/// The exception of a handler that asked this thread to stop; the remaining records are still pending then.
+/// Returns the exception of a handler that asked this thread to stop. The remaining records are then still pending.
 fn deliver_pending(py: Python<'_>) -> PyResult<()> {
     while let Some(record) = next_pending() {
         deliver(py, &record)?;
@@ -167,7 +166,7 @@ fn deliver_pending(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Delivers all pending records on a thread that handlers cannot stop.
+/// Delivers all pending records, on a thread that handlers cannot stop.
 fn deliver_all_pending(py: Python<'_>) {
     while let Err(raised) = deliver_pending(py) {
         raised.write_unraisable(py, None);
@@ -175,7 +174,7 @@ fn deliver_all_pending(py: Python<'_>) {
 }
 
 fn deliver(py: Python<'_>, pending: &PendingRecord) -> PyResult<()> {
-    // Handlers must neither see nor lose an exception that is being raised.
+    // Handlers must neither see nor lose an exception that is currently being raised.
     let earlier = PyErr::take(py);
     let raised = match PYTHON.get_or_try_init(py, || Logger::new(py, Caching::Nothing)) {
         Ok(logger) => {
@@ -203,8 +202,8 @@ fn deliver(py: Python<'_>, pending: &PendingRecord) -> PyResult<()> {
     }
 }
 
-/// Waits for the delivery threads, because a thread that attaches to an ending interpreter is stopped
-/// wherever it is.
+/// Waits for the delivery threads, because Python stops a thread that attaches to an ending interpreter wherever it
+/// is.
 #[pyfunction]
 fn before_exit(py: Python<'_>) {
     let deadline = Instant::now() + EXIT_TIMEOUT;

@@ -1,4 +1,4 @@
-//! Writes manifests, which let other engines read the table.
+//! Writes manifests, by which other engines can read the table.
 
 use deltalog::generate_manifests as core_generate;
 use pyo3::prelude::*;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use crate::call::call;
 use crate::snapshot::Snapshot;
 
-/// Writes the manifests of the newest version. Returns this version, and how many manifests were written and deleted.
+/// Writes the manifests of the newest version. Returns that version, and how many manifests were written and deleted.
 #[pyfunction]
 pub(crate) fn generate_manifests(
     py: Python<'_>,

@@ -14,7 +14,7 @@ use crate::commit_arguments::CommitArguments;
 use crate::snapshot::Snapshot;
 use crate::upkeep::environment_with;
 
-/// The sizes of files, by the names of the JVM implementation.
+/// The sizes of files, under the names of the JVM implementation.
 #[derive(IntoPyObject)]
 pub(crate) struct Sizes {
     min: Option<u64>,
@@ -95,7 +95,7 @@ impl From<&ClusteringStats> for Clustered {
     }
 }
 
-/// The metrics of ordering along a curve. Parts of a curve ("cubes") are not distinguished, as in the JVM
+/// The metrics of ordering rows along a curve. Parts of a curve ("cubes") are not distinguished, as in the JVM
 /// implementation.
 #[derive(IntoPyObject)]
 pub(crate) struct ZOrderStats {
@@ -130,7 +130,7 @@ impl ZOrderStats {
     }
 }
 
-/// The metrics of an OPTIMIZE, by the names of the JVM implementation.
+/// The metrics of an OPTIMIZE, under the names of the JVM implementation.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
     #[pyo3(item("numFilesAdded"))]
@@ -196,11 +196,11 @@ impl From<&OptimizeMetrics> for Metrics {
 /// How rows are ordered: the columns, and the name of the curve.
 pub(crate) type ZOrder = (Vec<String>, String);
 
-/// How a clustered table is clustered: whether as a whole, and the size of cubes.
+/// How a clustered table is clustered: whether all of its files are, and the maximum size of a cube.
 type Cluster = (bool, Option<u64>);
 
-/// Merges small files into fewer, larger ones, `purges` files, clusters rows, or orders the rows of all files. Returns
-/// the metrics, and the version of the last commit, if anything was committed.
+/// Merges small files into fewer, larger files, or purges files, clusters rows, or orders the rows of all files.
+/// Returns the metrics, and the version of the last commit if anything was committed.
 #[pyfunction]
 #[pyo3(signature = (
     snapshot, predicate, target_size, commit_interval, purges, dry_run, commit, z_order = None, cluster = None,

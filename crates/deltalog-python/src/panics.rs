@@ -1,9 +1,9 @@
 //! Converts panics of Rust code to `deltalog.errors.InternalError`.
 //!
 //! PyO3 catches the panic of any function or method that Python calls, and raises a `PanicException`, which `except
-//! Exception` does not catch. Its class is replaced by one that creates an `InternalError` instead, so that calls need
-//! no guards of their own. Code that Arrow's C interface calls is guarded here ([`caught`]), because a panic there
-//! would end the process.
+//! Exception` does not catch. Its class is replaced by a class that creates an `InternalError` instead, so that calls
+//! do not have to catch panics. Code that Arrow's C interface calls must catch them ([`caught`]), because a panic
+//! there would end the process.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -15,13 +15,13 @@ use pyo3::prelude::*;
 
 const HINT: &str = "this is a defect of deltalog: please report it, with this message and its traceback";
 
-/// How many panics are remembered until their calls end.
+/// The maximum number of panics that are remembered until their calls end.
 const REMEMBERED: usize = 16;
 
-/// The messages of the last panics, and the places in the code where they occurred.
+/// The messages of the most recent panics, and the places in the code where they occurred.
 static LAST: Mutex<VecDeque<(String, String)>> = Mutex::new(VecDeque::new());
 
-/// Replaces the exception that a panic raises in Python.
+/// Replaces the class of the exception that PyO3 raises for a panic.
 pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -33,7 +33,7 @@ pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.py().get_type::<PanicException>().setattr("__new__", wrap_pyfunction!(internal_error, module)?)
 }
 
-/// Calls `work`, and turns a panic into the text of an error.
+/// Calls `work`, and converts a panic to an error with its message.
 pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work))
         .map_err(|panic| format!("InternalError: {}; {HINT}", described(text(panic.as_ref()))))
@@ -48,7 +48,8 @@ fn internal_error<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let ours = class.py().import("deltalog.errors")?.getattr("InternalError")?;
     match message {
-        // While another exception is handled, Python 3.11 calls the class again with the created exception.
+        // While another exception is being handled, Python 3.11 calls the class again with the exception that it
+        // created.
         Some(made) if made.is_instance(&ours)? => Ok(made),
         message => {
             let text = message.map_or_else(String::new, |message| message.to_string());
@@ -69,7 +70,7 @@ fn described(message: &str) -> String {
 
 fn remember(panic: &PanicHookInfo<'_>) {
     let Some(location) = panic.location() else { return };
-    // Files of other crates are in a directory of the machine that has built the binary.
+    // The files of other crates have paths on the machine that built the binary.
     let file = location.file().rsplit_once("/registry/src/").map_or(location.file(), |(_, file)| file);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if last.len() >= REMEMBERED {
@@ -94,8 +95,8 @@ mod for_tests {
     use crate::call::call;
     use crate::stream::ArrowStream;
 
-    /// Panics in a call (`call`), in a thread of a call (`thread`), or when the second batch of a stream is requested
-    /// (`stream`).
+    /// Panics at a place for a test: in a call (`call`), in a thread of a call (`thread`), or when the second batch
+    /// of a stream is requested (`stream`).
     #[pyfunction]
     #[expect(clippy::panic, reason = "the tests want a panic")]
     pub(super) fn _panic(py: Python<'_>, place: &str) -> PyResult<Option<ArrowStream>> {

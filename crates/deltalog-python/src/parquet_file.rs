@@ -1,4 +1,4 @@
-//! The rows of a Parquet file that belongs to no table.
+//! Reads the rows of a Parquet file that does not belong to a table.
 
 use std::fs::File;
 

@@ -3,7 +3,8 @@
 use deltalog::ProgressReport;
 use pyo3::prelude::*;
 
-/// Id, operation, table, done, all, unit, and whether the operation has ended.
+/// The id of an operation, its name, the table, the amounts of work done and in total, the unit, and whether it has
+/// ended.
 type Report = (u64, &'static str, String, u64, Option<u64>, &'static str, bool);
 
 /// Watches the long operations of this process.
@@ -18,7 +19,8 @@ impl ProgressObserver {
         Self(deltalog::ProgressObserver::new())
     }
 
-    /// Returns a report of each operation that has begun; of each that has ended, one more.
+    /// Returns a report for each operation that is running, and a last report for each one that has ended since the
+    /// previous call.
     fn reports(&self) -> Vec<Report> {
         let report = |report: ProgressReport| {
             let ProgressReport { id, operation, table, done, all, unit, is_finished, .. } = report;

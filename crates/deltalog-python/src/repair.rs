@@ -1,4 +1,4 @@
-//! FSCK: checks the files of a table, and repairs its log.
+//! FSCK: checks the files of a table, and removes files that cannot be read from its log.
 
 use deltalog::engine::commit::Operation;
 use deltalog::{
@@ -13,7 +13,7 @@ use crate::snapshot::Snapshot;
 use crate::stream::ArrowStream;
 use crate::upkeep;
 
-/// The numbers of files in a repair, by the names of the commit.
+/// The numbers of files in a repair, under the names that the commit uses.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
     #[pyo3(item("numFilesScanned"))]
@@ -93,8 +93,8 @@ pub(crate) fn check_files(
     ArrowStream::start(py, FileCheck::schema(), std::iter::once(Ok(batch)))
 }
 
-/// Removes files from the table that no longer exist in the store. Returns the metrics, the files, and the version of
-/// the commit, if anything was committed.
+/// Removes files that no longer exist in the store from the table. Returns the metrics, the files, and the version of
+/// the commit if anything was committed.
 #[pyfunction]
 #[pyo3(signature = (snapshot, removes_damaged, drops_files_without_vectors, dry_run, commit))]
 pub(crate) fn repair(

@@ -9,7 +9,7 @@ use crate::commit_arguments::CommitArguments;
 use crate::snapshot::Snapshot;
 use crate::upkeep;
 
-/// The numbers of files in a RESTORE, by the names of the JVM implementation.
+/// The numbers of files in a RESTORE, under the names of the JVM implementation.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
     #[pyo3(item("tableSizeAfterRestore"))]
@@ -42,8 +42,8 @@ impl From<RestoreMetrics> for Metrics {
     }
 }
 
-/// Makes the version of `earlier` the newest one of the table again, based on `snapshot`. Returns the metrics, and the
-/// version of the commit, if anything was committed.
+/// Restores the version of `earlier` as the newest version of the table. `snapshot` is the newest version that the
+/// caller has seen. Returns the metrics, and the version of the commit if anything was committed.
 #[pyfunction]
 #[pyo3(signature = (snapshot, earlier, timestamp, ignore_missing_files, allow_protocol_downgrade, dry_run, commit))]
 #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]

@@ -1,8 +1,8 @@
 //! Reads the rows of a list or a generator whose items are Arrow data.
 //!
-//! - Items are requested one by one, on the reading thread, which attaches to the interpreter for each item.
-//! - The first item determines the columns. It is an error if another item has other columns: a missing column would
-//!   silently become NULL.
+//! - Items are requested one by one, on the thread that reads, which attaches to the interpreter for each item.
+//! - The first item determines the columns. An item with different columns is an error, because a missing column
+//!   would silently become NULL.
 
 use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::datatypes::{Schema, SchemaRef};
@@ -17,21 +17,21 @@ use crate::stream::reader_of;
 
 type Reader = Box<dyn RecordBatchReader + Send>;
 
-/// The rows of several items.
+/// The rows of several items, read one item after the other.
 pub(crate) struct Several {
     schema: SchemaRef,
     items: Py<PyIterator>,
     current: Reader,
-    /// The number of items that were opened.
+    /// The number of items that have been opened.
     opened: usize,
 }
 
 impl Several {
-    /// Opens the first item of an iterable.
+    /// Opens the first item of an iterable, and returns a reader of all items.
     ///
     /// # Errors
-    /// `InvalidArgumentError` if there is no item, or if the first one is not Arrow data. Also any exception that the
-    /// iterable raises.
+    /// Raises `InvalidArgumentError` if there are no items, or if the first one is not Arrow data. Also raises any
+    /// exception that the iterable raises.
     pub(crate) fn open(items: &Bound<'_, PyAny>) -> PyResult<Self> {
         let mut items = items.try_iter()?;
         let Some(first) = items.next().transpose()? else {
@@ -67,7 +67,7 @@ impl Several {
     }
 }
 
-/// Opens an item. A list in a list is refused.
+/// Opens an item. A list inside of a list is refused.
 fn reader_of_item(item: &Bound<'_, PyAny>, number: usize) -> PyResult<Reader> {
     if item.hasattr("__arrow_c_stream__")? || item.hasattr("__arrow_c_array__")? {
         return reader_of(item);
@@ -99,7 +99,8 @@ impl Iterator for Several {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if let Some(batch) = self.current.next() {
-                // Items may differ in metadata and in which columns may be NULL; the first item decides both.
+                // Items may differ in their metadata, and in which columns may be NULL. The first item determines
+                // both.
                 return Some(batch.and_then(|batch| {
                     RecordBatch::try_new(SchemaRef::clone(&self.schema), batch.columns().to_vec())
                 }));

@@ -41,14 +41,14 @@ pub(crate) fn predicate_in(sql: Option<&str>, time_zone: &str) -> deltalog::Resu
     sql.map(|sql| parse(sql, time_zone, ParseMode::Strict)).transpose()
 }
 
-/// A part of a scan: what another process reads, the number of files, their bytes, and their rows.
+/// A part of a scan: its serialized form, the number of its files, their size in bytes, and the number of their rows.
 type ScanPart<'py> = (Bound<'py, PyBytes>, usize, u64, Option<u64>);
 
-/// The result of a verification: the checksum file; the fields that were compared; and for each difference the field's
-/// name, its value in the checksum file, and its value by the replay of the log.
+/// The result of verifying a checksum file: the file, the fields that were compared and, for each difference, the
+/// field's name, its value in the checksum file, and its value according to the log.
 type Verified = (Option<String>, Vec<String>, Vec<(String, String, String)>);
 
-/// A staged commit: its path, or its version and bytes.
+/// A staged commit: its path, or its version and contents.
 #[derive(FromPyObject)]
 pub(crate) enum Staged {
     #[pyo3(transparent)]
@@ -87,7 +87,7 @@ impl ChangeRange {
     }
 }
 
-/// Returns the bound at which changes begin or end, if there is one.
+/// Returns the version or time at which changes begin or end, if one is given.
 fn change_bound(
     verb: &str,
     version: Option<u64>,
@@ -103,7 +103,8 @@ fn change_bound(
     }
 }
 
-/// Empties the registry of snapshots, so that the next call opens a table as a new process would. For measurements.
+/// Empties the process's registry of snapshots, so that the next call opens a table as a new process would. For
+/// benchmarks.
 #[pyfunction]
 pub(crate) fn forget_snapshots(py: Python<'_>) {
     py.detach(deltalog::engine::snapshot::forget_snapshots);
@@ -192,7 +193,7 @@ impl Snapshot {
     #[getter]
     fn schema_json(&self) -> &str {
         match self.0.metadata().schema_string.as_str() {
-            // Some writers write an empty text, which is not JSON, for a table without columns.
+            // Some writers write an empty string, which is not JSON, for a table without columns.
             "" => r#"{"type":"struct","fields":[]}"#,
             schema => schema,
         }
@@ -290,18 +291,19 @@ impl Snapshot {
         if newest.is_same(&slf.get().0) { Ok(slf.unbind()) } else { Py::new(slf.py(), Self(newest)) }
     }
 
-    /// Opens the version after the commit of `version` by this process.
+    /// Opens the version that contains the commit of `version`, which this process has made.
     fn after_commit(&self, py: Python<'_>, version: u64) -> PyResult<Self> {
         call(py, || self.0.after_commit(version)).map(Self)
     }
 
-    /// Returns the last version before other writers made changes since `seen`. The versions `own` were committed by
-    /// the caller.
+    /// Returns the last version before other writers made changes after `seen`. The versions in `own` were committed
+    /// by the caller.
     fn unchanged_since(&self, py: Python<'_>, seen: u64, own: Vec<u64>) -> PyResult<u64> {
         call(py, || self.0.unchanged_since(seen, &own))
     }
 
-    /// Opens `version`, on which an overwrite is based. It is a conflict if the log no longer has the version.
+    /// Opens `version`, on which an overwrite is based. If the log no longer contains the version, this is a
+    /// conflict.
     fn as_base(&self, py: Python<'_>, version: u64) -> PyResult<Self> {
         let gone = |error: Error| {
             let conflict = Conflict::new(version + 1, ConflictReason::LogCleanedUp);

@@ -15,7 +15,7 @@ pub(crate) struct SparkBatch {
 }
 
 impl SparkBatch {
-    /// Returns the batch. The beginning of a stream is looked up only now, and not when the stream is defined.
+    /// Returns the batch. The beginning of the stream is determined only now, and not when the stream is defined.
     fn batch(&self) -> Result<StreamBatch> {
         self.stream.get().batch_between(self.start.as_deref(), &self.end)
     }

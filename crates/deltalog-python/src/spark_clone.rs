@@ -1,4 +1,4 @@
-//! `SparkClone`: a CLONE whose data files the tasks of Spark copy.
+//! `SparkClone`: a CLONE whose data files are copied by tasks of Spark.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,8 @@ use crate::snapshot::Snapshot;
 use crate::spark_plan::{SparkPlan, pack_copies};
 use crate::upkeep;
 
-/// The number of bytes that describe a copy: the number of the file, the unique part of its name, and its size.
+/// The number of bytes that describe a copy in a report: the number of the file, the unique part of its name, and its
+/// size.
 const COPIED: usize = 4 + 8 + 8;
 
 #[pyclass(frozen, module = "deltalog._internal")]
@@ -37,7 +38,7 @@ fn ended() -> Error {
     Error::invalid_argument("the CLONE has ended")
 }
 
-/// Parses the reports of tasks about their copies.
+/// Parses the reports of tasks about the copies that they have made.
 fn copied(told: &[u8]) -> Result<Vec<CopiedFile>> {
     let (files, rest) = told.as_chunks::<COPIED>();
     if !rest.is_empty() {
@@ -74,13 +75,13 @@ impl SparkClone {
         })
     }
 
-    /// The number of data files that are copied.
+    /// The number of data files to copy.
     #[getter]
     fn files(&self) -> usize {
         self.files
     }
 
-    /// Their size in bytes.
+    /// The total size in bytes of the data files to copy.
     #[getter]
     fn bytes(&self) -> u64 {
         self.bytes
@@ -104,7 +105,7 @@ impl SparkClone {
         })
     }
 
-    /// Copies and commits all files in this process.
+    /// Copies all files and commits the clone in this process.
     fn execute(&self, py: Python<'_>) -> PyResult<Done> {
         call_that_commits(py, || self.take()?.execute().map(done))
     }

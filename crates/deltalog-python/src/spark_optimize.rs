@@ -16,12 +16,12 @@ use crate::spark_plan::{NumberedFile, SparkPlan, file_number, pack_numbered};
 use crate::spark_write::SparkWrite;
 use crate::upkeep;
 
-/// Describes where the rows of a bin are written: the numbers of old and of new files, whether and how many rows are
-/// ordered, the directory, and the partition values.
+/// How the rows of a bin are written: the numbers of old and of new files, whether rows are ordered, the number of
+/// rows, the directory, and the partition values.
 type Output = (usize, usize, bool, Option<u64>, String, Vec<Option<String>>);
 
-/// Describes how rows are ordered: the parts of the names of the columns, whether the curve is Hilbert's, and the bits
-/// of a rank.
+/// How rows are ordered: the parts of the columns' names, whether the curve is Hilbert's, and the number of bits in a
+/// rank.
 type Ordering = (Vec<Vec<String>>, bool, u32);
 
 #[pyclass(frozen, module = "deltalog._internal")]
@@ -54,8 +54,8 @@ fn done(optimized: &Optimized) -> (Metrics, Option<u64>) {
     (Metrics::from(&optimized.metrics), last)
 }
 
-/// Asks Spark for the positions of rows. Each row is given as 12 bytes: the number of the file or task, and the row's
-/// position in it.
+/// Asks Spark for the positions of rows. Each row is given as 12 bytes: the number of its file or task, and its
+/// position in that file.
 fn located(function: &Py<PyAny>, rows: &[(u32, u64)]) -> Result<Option<Vec<(u32, u64)>>> {
     let mut asked = Vec::with_capacity(rows.len() * 12);
     for (file, row) in rows {
@@ -110,7 +110,7 @@ impl SparkOptimize {
         })
     }
 
-    /// The order of rows in bins whose rows are ordered; None if the request orders no rows.
+    /// The order of rows in bins whose rows are ordered; None if the request does not order rows.
     #[getter]
     fn ordering(&self, py: Python<'_>) -> PyResult<Option<Ordering>> {
         call(py, || {
@@ -123,25 +123,25 @@ impl SparkOptimize {
         })
     }
 
-    /// The number of new files of all batches. Each file is written by one task.
+    /// The number of new files in all batches. Each file is written by one task.
     #[getter]
     fn tasks(&self, py: Python<'_>) -> PyResult<usize> {
         call(py, || self.with(|plan| Ok(plan.tasks())))
     }
 
-    /// The number of batches, which are one commit each.
+    /// The number of batches. Each batch is one commit.
     #[getter]
     fn batches(&self, py: Python<'_>) -> PyResult<usize> {
         call(py, || self.with(|plan| Ok(plan.batches())))
     }
 
-    /// The number of bins of all batches.
+    /// The total number of bins in all batches.
     #[getter]
     fn bins(&self, py: Python<'_>) -> PyResult<usize> {
         call(py, || self.with(|plan| Ok(plan.bins())))
     }
 
-    /// The size of all files that are written again, in bytes.
+    /// The total size in bytes of all files that are rewritten.
     #[getter]
     fn bytes(&self, py: Python<'_>) -> PyResult<u64> {
         call(py, || self.with(|plan| Ok(plan.bytes())))
@@ -186,7 +186,7 @@ impl SparkOptimize {
     ) -> PyResult<Option<u64>> {
         let write = write.get();
         call_that_commits(py, || {
-            // The values of identity columns are copied, and no new ones are generated.
+            // Values of identity columns are copied, and no new values are generated.
             write.copies_identity_values();
             let (reported, _) = write.take_reported()?;
             self.with(|plan| match &ordered {
@@ -204,7 +204,7 @@ impl SparkOptimize {
         call(py, || Ok(done(&self.take()?.finish())))
     }
 
-    /// Writes and commits all files in this process.
+    /// Writes all files and commits them in this process.
     fn execute(&self, py: Python<'_>) -> PyResult<(Metrics, Option<u64>)> {
         call_that_commits(py, || Ok(done(&self.take()?.execute()?)))
     }

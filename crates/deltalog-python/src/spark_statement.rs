@@ -25,13 +25,13 @@ use crate::statements::Done;
 use crate::upkeep;
 use crate::write_token::rows_read;
 
-/// The description of a statement for its commit: `deltalog.spark.dml.text.StatementText` in Python.
+/// The description of a statement that its commit records: `deltalog.spark.dml.text.StatementText` in Python.
 #[derive(FromPyObject)]
 pub(crate) struct StatementText {
     /// `DELETE`, `UPDATE` or `MERGE`.
     name: String,
     predicate: Option<String>,
-    /// The condition and the action of each clause.
+    /// The condition and the action of each clause `WHEN MATCHED`.
     matched: Vec<(Option<String>, String)>,
     not_matched: Vec<(Option<String>, String)>,
     not_matched_by_source: Vec<(Option<String>, String)>,
@@ -72,7 +72,7 @@ pub(crate) struct SparkStatement {
     files: Mutex<Vec<ListedFile>>,
     /// The number of rows in files that are removed without being read.
     unread_rows: AtomicU64,
-    /// The numbers of files whose remaining rows were all rewritten by one job.
+    /// The numbers of the files whose remaining rows were all rewritten, by a single job.
     rewritten: Mutex<BTreeSet<u32>>,
 }
 
@@ -134,7 +134,7 @@ impl SparkStatement {
         })
     }
 
-    /// Whether rows are deleted by vectors, without removing their files.
+    /// Whether rows are deleted by deletion vectors, so that their files remain.
     #[getter]
     fn uses_vectors(&self) -> bool {
         self.uses_vectors
@@ -166,7 +166,7 @@ impl SparkStatement {
         source_filters: Vec<String>,
     ) -> PyResult<SparkPlan> {
         call(py, || {
-            // A statement that reads rows of every kind evaluates each row separately.
+            // A statement that reads all rows evaluates each row separately, so its condition is `true`.
             let sql = if filter_sql.trim().is_empty() { "true" } else { filter_sql };
             let predicate = parse(sql, time_zone, ParseMode::Pruning)?;
             let removed = removed_sql.and_then(|sql| parse(sql, time_zone, ParseMode::Strict).ok());
@@ -307,7 +307,7 @@ impl SparkStatement {
     }
 }
 
-/// The error if a statement found rows to change in a file, but found none when it rewrote the file.
+/// Returns the error for a statement that found rows to change in a file, but found none when it rewrote the file.
 fn unstable_condition() -> Error {
     Error::invalid_argument("the condition of the statement has other values when it is evaluated again")
         .with_hint("use functions in it that always return the same value for the same row")

@@ -1,5 +1,5 @@
-//! `SparkWrite`: a write that Spark carries out. It is checked before Spark writes and committed afterwards,
-//! possibly in another process.
+//! `SparkWrite`: a write that Spark carries out. It is checked before Spark writes files, and committed afterwards,
+//! possibly by another process.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -37,17 +37,17 @@ pub(crate) struct SparkWrite {
     storage: Storage,
     spec: TableWriteSpec,
     table_schema: Option<String>,
-    /// Whether the write creates or replaces the table by a definition, which other processes do not have.
+    /// Whether the write creates or replaces the table by a definition, which is not available in other processes.
     is_definition: bool,
     pending: Mutex<Option<PendingWrite>>,
     /// The reports of the tasks of Spark's jobs.
     reports: Mutex<Vec<u8>>,
-    /// The part of `reports`, in bytes, from jobs that generate values of identity columns.
+    /// The range of bytes in `reports` that comes from jobs which generate values of identity columns.
     counting: Mutex<Range<usize>>,
 }
 
 impl SparkWrite {
-    /// Returns a write that was checked just now.
+    /// Returns a write that has just been checked.
     fn begun(mut token: Token, storage: Storage, pending: PendingWrite) -> Self {
         token.record(&pending);
         Self::new(token, storage, pending)
@@ -66,7 +66,7 @@ impl SparkWrite {
         }
     }
 
-    /// Returns the write of the files of a statement that changes rows of exactly `base`; see [`files_of_statement`].
+    /// Returns a write of the files of a statement that changes rows of exactly `base`; see [`files_of_statement`].
     pub(crate) fn of_statement(base: &Snapshot, data_schema: Option<&str>) -> Result<Self> {
         let environment = upkeep::environment();
         let data = data_schema.map(StructType::from_json).transpose()?;
@@ -83,7 +83,7 @@ impl SparkWrite {
 
     /// Ends the write, and returns the reports of its tasks. Files that cannot be used are deleted.
     ///
-    /// If values of identity columns were generated, also returns the table's metadata, updated by these values.
+    /// If values of identity columns were generated, also returns the table's metadata with the new high water marks.
     pub(crate) fn take_reported(&self) -> Result<(Reported, Option<Metadata>)> {
         let pending = self.take()?;
         Ok((self.reported_to(&pending)?, pending.counted_metadata()?))
@@ -92,7 +92,7 @@ impl SparkWrite {
     fn reported_to(&self, pending: &PendingWrite) -> Result<Reported> {
         let reports = mem::take(&mut *self.reports());
         pending.reported(&reports, self.counting().clone()).inspect_err(|_| {
-            // Return the error that made the files unusable. Files that could not be deleted are left for clean-up.
+            // Returns the error that made the files unusable. Files that could not be deleted are left for VACUUM.
             let _ = PendingWrite::delete_reported(&self.storage, &reports);
         })
     }
@@ -137,7 +137,7 @@ impl Begun {
     }
 }
 
-/// Returns the operation that a commit records.
+/// Returns the description of the operation that a commit records.
 pub(crate) fn operation(
     name: &str,
     parameters: BTreeMap<String, String>,
@@ -152,15 +152,15 @@ pub(crate) fn operation(
     operation
 }
 
-/// Returns the name of the engine without ours, which the crate appends.
+/// Returns the name of the engine without deltalog's own name, which the crate appends.
 fn engine_of(engine_info: &str) -> Option<String> {
     let parts = engine_info.split_whitespace().filter(|part| !part.starts_with("deltalog/"));
     let engine = parts.collect::<Vec<_>>().join(" ");
     (!engine.is_empty()).then_some(engine)
 }
 
-/// Checks the predicate of an overwrite (`replaceWhere`). If its time zone is unknown (empty), it must not depend on
-/// the time zone.
+/// Checks the predicate of an overwrite (`replaceWhere`). If its time zone is not known (empty), the predicate must
+/// not depend on a time zone.
 fn in_known_zone(replaced: (String, String, bool)) -> Result<(String, String, bool)> {
     let (predicate, time_zone, checks_rows) = replaced;
     if !time_zone.is_empty() {
@@ -176,7 +176,7 @@ fn in_known_zone(replaced: (String, String, bool)) -> Result<(String, String, bo
     Ok((predicate, time_zone, checks_rows))
 }
 
-/// Returns each rule as a pair of name and expression.
+/// Returns each rule as a pair of its name and its expression.
 fn pairs(rules: &[RuleText]) -> Vec<(String, String)> {
     rules.iter().map(|rule| (rule.name.clone(), rule.sql.clone())).collect()
 }
@@ -269,8 +269,8 @@ impl SparkWrite {
         self.reports().extend(reports);
     }
 
-    /// Refuses, before its writers are started, a table with rules that separate processes cannot apply because this
-    /// crate cannot evaluate their expressions.
+    /// Refuses a table with rules that separate processes cannot apply, because this crate cannot evaluate their
+    /// expressions. This is checked before the write starts its writers.
     fn ensure_evaluable(&self) -> PyResult<()> {
         let bound = self.spec.bound_rules();
         bound.map(drop).map_err(|error| error.in_table(self.storage.url())).into_python()
@@ -292,14 +292,14 @@ impl SparkWrite {
         self.spec.rules().computes_columns()
     }
 
-    /// The names of the identity columns, and whether rows may have values for them.
+    /// The names of the identity columns, and whether rows may provide values for each of them.
     #[getter]
     fn identity_columns(&self) -> Vec<(String, bool)> {
         self.spec.rules().identity_columns()
     }
 
-    /// Returns the name, the first value and the step of each identity column that the rows lack, for the engine to
-    /// generate the values. Jobs whose tasks have reported before are not affected.
+    /// Returns the name, the first value and the step of each identity column that the rows lack, so that the engine
+    /// can generate the values. Jobs whose tasks have reported before are not affected.
     fn identity_values(&self, given: Vec<String>) -> PyResult<Vec<(String, i64, i64)>> {
         let values = self.spec.rules().identity_values(&given);
         let values = values.map_err(|error| error.in_table(self.storage.url())).into_python()?;
@@ -322,7 +322,7 @@ impl SparkWrite {
         self.spec.physical_partition_columns().to_vec()
     }
 
-    /// The columns by which Spark names directories, if the files themselves contain the partition columns too.
+    /// The names by which Spark names directories, if the files themselves also contain the partition columns.
     #[getter]
     fn directory_columns(&self) -> Option<Vec<String>> {
         self.spec.keeps_partition_columns().then(|| self.spec.directory_columns())
@@ -334,8 +334,8 @@ impl SparkWrite {
         is_mapped.then(|| self.spec.physical_schema().to_json())
     }
 
-    /// Returns whether files lack columns of the table, or fields of structs, because they are void. Refuses a table
-    /// whose rows files cannot represent.
+    /// Returns whether files lack columns of the table, or fields of structs, because their type is void. Refuses a
+    /// table whose rows cannot be stored in files.
     fn lacks_void(&self) -> PyResult<bool> {
         let refused = |error: Error| error.in_table(self.storage.url());
         self.spec.ensure_storable().map_err(refused).into_python()?;
@@ -357,7 +357,7 @@ impl SparkWrite {
                 Some(values) => {
                     options.insert(format!("parquet.bloom.filter.expected.ndv#{path}"), values.to_string());
                 }
-                // Otherwise each filter takes a megabyte, even if its column is small.
+                // Without this option, each Bloom filter takes a megabyte, even if its column is small.
                 None => {
                     options.insert("parquet.bloom.filter.adaptive.enabled".to_owned(), "true".to_owned());
                 }
@@ -371,7 +371,7 @@ impl SparkWrite {
         self.table_schema.as_deref()
     }
 
-    /// Whether the table's properties request tasks of about the same size for writes.
+    /// Whether the table's properties request that rows are distributed over writing tasks of about the same size.
     #[getter]
     fn optimizes_writes(&self) -> bool {
         let property = self.spec.configuration().get("delta.autoOptimize.optimizeWrite");
@@ -440,7 +440,7 @@ impl SparkWrite {
         })
     }
 
-    /// Returns the data that tasks need to write files of this write.
+    /// Returns the task, which contains everything that processes need to write files of this write.
     fn task(&self) -> PyResult<WriteTask> {
         let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let pending = pending.as_ref().ok_or_else(|| self.is_closed()).into_python()?;
@@ -463,8 +463,8 @@ impl SparkWrite {
             pending.skip_if_empty();
             let write = DistributedWrite::resume(pending, self.token.directory.clone());
             let checked = write.check(&fragments).inspect_err(|_| {
-                // Return the error that made the fragments unusable. Files that could not be deleted are left for
-                // clean-up.
+                // Returns the error that made the fragments unusable. Files that could not be deleted are left for
+                // VACUUM.
                 let _ = delete_files(&self.storage, &self.token.directory);
             })?;
             let operation = self::operation(operation, parameters, engine_info, user_metadata);
@@ -476,7 +476,7 @@ impl SparkWrite {
     #[pyo3(signature = (token, storage_options = None))]
     fn delete(py: Python<'_>, token: &[u8], storage_options: Option<StoreOptions>) -> PyResult<()> {
         call(py, || {
-            // The table may have been replaced, so its log is not read.
+            // The table may have been replaced by another one, so its log is not read.
             let token = Token::read(token)?;
             delete_files(&open_storage(&token.uri, storage_options)?, &token.directory)
         })

@@ -1,5 +1,4 @@
-//! `StatementTask` and `StatementFragment`: a DELETE, UPDATE or MERGE that is carried out by tasks in several
-//! processes.
+//! `StatementTask` and `StatementFragment`: a DELETE, UPDATE or MERGE that tasks in several processes carry out.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +24,7 @@ use crate::stream::reader_of;
 use crate::upkeep;
 use crate::write_batches::{rows_of, written};
 
-/// The data that a task of a statement needs. It can be pickled, and holds no credentials.
+/// The information that a task of a statement needs. It can be pickled, and contains no credentials.
 #[pyclass(frozen, eq, module = "deltalog._internal")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct StatementTask(deltalog::engine::dml::StatementTask);
@@ -35,11 +34,12 @@ pub(crate) struct StatementTask(deltalog::engine::dml::StatementTask);
 #[derive(Clone, PartialEq)]
 pub(crate) struct StatementFragment(deltalog::engine::dml::StatementFragment);
 
-/// What the commit of a statement records: `deltalog.spark.connect.writer.Committing` in Python.
+/// The information that the commit of a statement records: `deltalog.spark.connect.writer.Committing` in Python.
 #[derive(FromPyObject)]
 struct Committing {
     text: StatementText,
-    /// The condition of the rows that were read, and the time zone of its times; missing if the whole table was read.
+    /// The condition for the rows that were read, and the time zone for its times; `None` if the whole table was
+    /// read.
     reads: Option<(String, String)>,
     keeps_matches: bool,
     matches_once: bool,
@@ -103,7 +103,7 @@ impl StatementTask {
         })
     }
 
-    /// Carries out one task: `data` are rows with marker columns.
+    /// Carries out one task. `data` are rows with marker columns.
     #[pyo3(signature = (data, storage_options = None, credential_provider = None))]
     fn run(
         &self,

@@ -1,4 +1,4 @@
-//! Statements that delete, change and merge rows.
+//! DELETE, UPDATE and MERGE.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,8 @@ use crate::write_batches::pieces;
 /// The outcome of a statement.
 #[derive(IntoPyObject)]
 pub(crate) enum Done {
-    /// The metrics, and the versions that were committed. There is no version if nothing had to be changed.
+    /// The metrics, and the versions that were committed. The list of versions is empty if there was nothing to
+    /// change.
     Metrics((BTreeMap<&'static str, u64>, Vec<u64>)),
     AlreadyApplied(AlreadyApplied),
 }
@@ -45,7 +46,7 @@ impl From<RowChangeOutcome> for Done {
     }
 }
 
-/// Carries out a statement on the version of `snapshot`, while other Python threads can run.
+/// Runs a statement on the version of `snapshot`. Other Python threads can run at the same time.
 fn run(
     py: Python<'_>,
     snapshot: &Bound<'_, Snapshot>,
@@ -78,7 +79,7 @@ pub(crate) fn delete_rows(
     run(py, snapshot, commit, file_format, |base, request| dml::delete(base, predicate.as_deref(), request))
 }
 
-/// Gives new values to columns of the rows for which a predicate is true.
+/// Assigns new values to columns in the rows for which a predicate is true.
 #[pyfunction]
 #[pyo3(signature = (snapshot, values, predicate, commit, file_format = None))]
 pub(crate) fn update_rows(
@@ -94,13 +95,13 @@ pub(crate) fn update_rows(
     })
 }
 
-/// A clause of a MERGE; see `deltalog.table.merge.MergeClause`.
+/// A clause of a MERGE: `deltalog.table.merge.MergeClause` in Python.
 #[derive(FromPyObject)]
 pub(crate) struct ClauseArguments {
     by_source: bool,
     action: String,
     condition: Option<String>,
-    /// SQL for each column; None assigns all columns of the source.
+    /// A SQL expression for each column; None assigns all columns of the source.
     values: Option<Vec<(String, String)>>,
     /// The columns of the source that are left out.
     except_columns: Vec<String>,
@@ -122,7 +123,7 @@ impl ClauseArguments {
     }
 }
 
-/// The arguments of a MERGE; see `deltalog.table.merge.MergeArguments`.
+/// The arguments of a MERGE: `deltalog.table.merge.MergeArguments` in Python.
 #[derive(FromPyObject)]
 pub(crate) struct MergeArguments {
     condition: String,
@@ -131,8 +132,8 @@ pub(crate) struct MergeArguments {
     clauses: Vec<ClauseArguments>,
 }
 
-/// Merges the rows of an Arrow stream, which is read once. If the rows were read from the table itself, the statement
-/// is based on the version that they were read from, and every commit since then is a conflict.
+/// Merges the rows of an Arrow stream, which is read once, into a table. If the rows were read from the table itself,
+/// the statement is based on the version that they were read from, and every commit since then is a conflict.
 #[pyfunction]
 #[pyo3(signature = (snapshot, source, arguments, commit, file_format = None, merge_schema = false))]
 pub(crate) fn merge_rows(

@@ -1,8 +1,8 @@
-//! Opens stores with options and a provider of credentials.
+//! Opens stores with options and, optionally, a provider of credentials.
 //!
-//! A provider is called on a thread that does not hold the interpreter, and has to wait for it. So no thread may hold
-//! the interpreter while it waits for a store: calls release it ([`call`](crate::call)), and streams release it if
-//! there are providers ([`released`]).
+//! A provider is called on a thread that does not hold the interpreter, and that has to wait for it. No thread may
+//! therefore hold the interpreter while it waits for a store: calls release it ([`call`](crate::call)), and streams
+//! release it if there are providers ([`released`]).
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,23 +16,23 @@ use crate::{foreign, log_store};
 
 const MODULE: &str = "deltalog.credentials";
 
-/// The providers in use, by the address of their Python object. So all tables with the same object share the
+/// The providers in use, by the address of their Python object. All tables with the same object thus share the
 /// credentials that it returns.
 ///
-/// Only threads that hold the interpreter lock this list. So it is not locked when a process is forked.
+/// Only threads that hold the interpreter lock this list, so it is never locked when a process forks.
 static PROVIDERS: Mutex<Vec<Weak<Provider>>> = Mutex::new(Vec::new());
 
-/// Whether there has been a provider in this process.
+/// Whether any provider has been used in this process.
 static HAS_PROVIDERS: AtomicBool = AtomicBool::new(false);
 
-/// The number of threads that are calling a provider.
+/// The number of threads that are currently calling a provider.
 static ASKING: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether the interpreter is shutting down. No provider is called from then on: a shutdown is not safe while a thread
-/// of ours runs Python code.
+/// Whether the interpreter is shutting down. From then on, no provider is called, because a shutdown is not safe
+/// while a thread of this library runs Python code.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// How long the interpreter waits at shutdown for providers that are running.
+/// The time that the interpreter waits at shutdown for running providers.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Makes the interpreter wait for running providers when it ends.
@@ -53,7 +53,7 @@ fn end_providers(py: Python<'_>) {
     });
 }
 
-/// Counts a thread that calls a provider, as long as this value exists.
+/// Counts a thread that calls a provider as long as this value exists.
 struct Asking;
 
 impl Asking {
@@ -69,7 +69,7 @@ impl Drop for Asking {
     }
 }
 
-/// The options of a store: a mapping, or a `deltalog.arguments.StoreOptions`.
+/// The options of a store: a mapping, or `deltalog.arguments.StoreOptions` in Python.
 #[derive(Default)]
 pub(crate) struct StoreOptions {
     options: HashMap<String, String>,
@@ -100,7 +100,7 @@ impl<'py> FromPyObject<'_, 'py> for StoreOptions {
 }
 
 impl StoreOptions {
-    /// Returns the checked form of the options that users pass to a method of the binary.
+    /// Checks the options that users pass to a method of the binary.
     pub(crate) fn checked(
         uri: &str,
         storage_options: Option<&Bound<'_, PyAny>>,
@@ -130,8 +130,8 @@ pub(crate) fn open_storage(uri: &str, options: Option<StoreOptions>) -> Result<S
     options.unwrap_or_default().open(uri)
 }
 
-/// Runs `work`, which may wait for a store. If this thread holds the interpreter and there are providers, the
-/// interpreter is released while `work` runs.
+/// Runs `work`, which may wait for a store. If this thread holds the interpreter and there are providers, releases
+/// the interpreter while `work` runs.
 pub(crate) fn released<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     if !HAS_PROVIDERS.load(Ordering::Relaxed) || foreign::is_within() {
         return work();
@@ -140,13 +140,13 @@ pub(crate) fn released<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let done = Python::try_attach(|py| work.take().map(|work| py.detach(work))).flatten();
     match (done, work) {
         (Some(done), _) => done,
-        // The interpreter is ending.
+        // The interpreter is shutting down.
         (None, Some(work)) => work(),
         (None, None) => unreachable!("work is taken by what runs it"),
     }
 }
 
-/// Returns the provider for an object of Python.
+/// Returns the provider for a Python object.
 fn provider(py: Python<'_>, object: Py<PyAny>) -> Arc<Provider> {
     HAS_PROVIDERS.store(true, Ordering::Relaxed);
     let mut known = PROVIDERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -160,7 +160,7 @@ fn provider(py: Python<'_>, object: Py<PyAny>) -> Arc<Provider> {
     provider
 }
 
-/// Returns the name of a function, or the name of an object's class. A `repr` could show secrets.
+/// Returns the name of a function, or the name of an object's class. A `repr` could reveal secrets.
 fn name(object: &Bound<'_, PyAny>) -> String {
     let of = |object: &Bound<'_, PyAny>| -> PyResult<String> {
         let name: String = object.getattr("__qualname__")?.extract()?;
@@ -170,15 +170,15 @@ fn name(object: &Bound<'_, PyAny>) -> String {
     of(object).or_else(|_| of(object.get_type().as_any())).unwrap_or_else(|_| "without a name".to_owned())
 }
 
-/// A provider in Python, see the module `deltalog.credentials`.
+/// A provider of credentials that is a Python object; see the module `deltalog.credentials`.
 struct Provider {
     object: Py<PyAny>,
     name: String,
-    /// The last returned value, which errors must not contain.
+    /// The values of the last returned credentials, which errors must not contain.
     seen: Mutex<Vec<String>>,
 }
 
-/// `deltalog.credentials.Answer`.
+/// The credentials that a provider returns: `deltalog.credentials.Answer` in Python.
 #[derive(FromPyObject)]
 struct Answer {
     kind: String,
@@ -249,7 +249,7 @@ impl Provider {
         for secret in seen(&self.seen).iter().filter(|secret| !secret.is_empty()) {
             shown = shown.replace(secret.as_str(), "…");
         }
-        // The exception is the cause, unless its traceback would show a secret.
+        // The exception becomes the cause, unless its traceback would reveal a secret.
         if shown == said { error.with_source(failure) } else { error.with_source(shown) }
     }
 }

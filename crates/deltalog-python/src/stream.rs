@@ -1,4 +1,4 @@
-//! Passes Arrow streams to Python and takes them from Python, through the Arrow PyCapsule interface.
+//! Passes Arrow streams to Python, and reads them from Python, through the Arrow PyCapsule interface.
 
 use std::io;
 use std::mem;
@@ -26,7 +26,7 @@ use crate::store_options::released;
 
 type Batches = Box<dyn Iterator<Item = deltalog::Result<RecordBatch>> + Send>;
 
-/// The table from which the rows of a stream come.
+/// The table from which the rows of a stream were read.
 #[derive(Clone)]
 pub(crate) struct Origin {
     /// The version of the table.
@@ -41,7 +41,7 @@ pub(crate) struct Origin {
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct ArrowStream {
     schema: SchemaRef,
-    /// The table from which the rows come, if they are rows of a table.
+    /// The table from which the rows were read, if they come from a table.
     origin: Option<Origin>,
     state: Mutex<State>,
 }
@@ -52,13 +52,13 @@ enum State {
     Left(Batches),
     /// With a call that is reading the next batch.
     Reading,
-    /// With a consumer that has taken them all.
+    /// With a consumer, which has taken all of them.
     Taken,
 }
 
 impl ArrowStream {
-    /// Starts a stream and reads the first batch. An error at the beginning is then raised as an exception of deltalog,
-    /// and not as one of the consumer.
+    /// Starts a stream and reads the first batch. An error at the beginning is then raised as an exception of
+    /// deltalog, and not as an exception of the stream's consumer.
     pub(crate) fn start(
         py: Python<'_>,
         schema: SchemaRef,
@@ -91,17 +91,17 @@ impl ArrowStream {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::Left(batches);
     }
 
-    /// Returns the stream with the origin of its rows.
+    /// Records where the rows of the stream were read from, and returns the stream.
     pub(crate) fn of(self, origin: Origin) -> Self {
         Self { origin: Some(origin), ..self }
     }
 
-    /// Returns where the rows come from, if they are rows of a table.
+    /// Returns where the rows were read from, if they come from a table.
     pub(crate) fn origin(&self) -> Option<&Origin> {
         self.origin.as_ref()
     }
 
-    /// Returns where the rows come from, if they are rows of the table of `snapshot`.
+    /// Returns where the rows were read from, if they come from the table of `snapshot`.
     pub(crate) fn origin_in(&self, snapshot: &CoreSnapshot) -> Option<&Origin> {
         let is_same = |origin: &&Origin| {
             origin.snapshot.storage().url() == snapshot.storage().url()
@@ -111,8 +111,8 @@ impl ArrowStream {
     }
 }
 
-/// Opens an object with `__arrow_c_stream__` or `__arrow_c_array__`, or several of them. Our own errors, which a table
-/// as the source may raise, are returned unchanged.
+/// Opens an object with `__arrow_c_stream__` or `__arrow_c_array__`, or several of them. If the source is a table of
+/// deltalog and raises deltalog's errors, these are returned unchanged.
 pub(crate) fn reader_of(stream: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
     let open = || {
         let module = stream.py().import("deltalog.arrow_data")?;
@@ -139,11 +139,11 @@ pub(crate) fn reader_of(stream: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBat
     })
 }
 
-/// Converts an error for the C interface, which transports only a number and a text. The consumer raises its own
+/// Converts an error for Arrow's C interface, which transports only a number and a text. The consumer raises its own
 /// exception for them.
 ///
-/// For `EIO` pyarrow raises an `OSError`, which is also a parent of `MissingFileError` and similar classes. The
-/// text must not contain NUL, which ends a C string.
+/// For the number `EIO`, pyarrow raises an `OSError`, which is also a parent of `MissingFileError` and similar
+/// classes. The text must not contain NUL, which would end a C string.
 fn to_arrow_error(error: &deltalog::Error) -> ArrowError {
     let text = error.to_string().replace('\0', "\u{fffd}");
     match error.kind() {
@@ -178,16 +178,16 @@ impl ArrowStream {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// Returns the schema as pyarrow's.
+    /// Returns the schema as a schema of pyarrow.
     #[getter]
     fn schema<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("pyarrow")?.call_method1("schema", (slf,))
     }
 
-    /// Reads the rows that are left into a table of pyarrow.
+    /// Reads the remaining rows into a table of pyarrow.
     ///
-    /// pyarrow does not read the stream itself: within this call, a reader that detaches the thread from the
-    /// interpreter would detach it twice.
+    /// pyarrow does not read the stream itself, because within this call it would detach the thread from the
+    /// interpreter a second time.
     fn read_all<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let pyarrow = slf.py().import("pyarrow")?;
         let schema = pyarrow.call_method1("schema", (slf,))?;
@@ -202,7 +202,7 @@ impl ArrowStream {
         slf
     }
 
-    /// Reads the next batch. After a failure there are no more.
+    /// Reads the next batch. After an error, there are no more batches.
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<ArrowBatch>> {
         let mut batches = self.take(State::Reading)?;
         let read = call(py, || batches.next().transpose());
@@ -219,7 +219,7 @@ impl ArrowStream {
         let mut batches = self.take(State::Taken)?;
         let rows = std::iter::from_fn(move || {
             match interrupts::watched(|| caught(|| released(|| batches.next()))) {
-                // The consumer of the stream can recognize an interrupt by this text.
+                // The consumer of the stream recognizes an interrupt by this text.
                 None => {
                     batches = Box::new(std::iter::empty());
                     Some(Err(ArrowError::ExternalError("the call was interrupted\nKeyboardInterrupt".into())))
@@ -227,7 +227,7 @@ impl ArrowStream {
                 Some(Ok(None)) => None,
                 Some(Ok(Some(Ok(batch)))) => Some(Ok(Arc::new(StructArray::from(batch)) as ArrayRef)),
                 Some(Ok(Some(Err(error)))) => Some(Err(to_arrow_error(&error))),
-                // No batch can be requested after a panic.
+                // After a panic, no more batches can be requested.
                 Some(Err(panic)) => {
                     batches = Box::new(std::iter::empty());
                     Some(Err(ArrowError::ExternalError(panic.into())))
@@ -242,7 +242,7 @@ impl ArrowStream {
     }
 }
 
-/// Returns the rows of another library, as a stream whose batches are read one by one.
+/// Returns rows from another library as a stream whose batches can be read one by one.
 #[pyfunction]
 pub(crate) fn arrow_stream(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<ArrowStream> {
     let reader = reader_of(data)?;

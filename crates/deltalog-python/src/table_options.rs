@@ -9,9 +9,9 @@ use deltalog::{TableDefinition, WriteRequest};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// The properties of a new table other than its columns, as in `deltalog.arguments.TableOptions`.
+/// The properties of a new table other than its columns: `deltalog.arguments.TableOptions` in Python.
 ///
-/// If the table exists, they are compared with its properties.
+/// If the table exists, these options are compared with its properties.
 #[derive(Clone, Default, FromPyObject, Serialize, Deserialize)]
 pub(crate) struct TableOptions {
     partition_by: Option<Vec<String>>,
@@ -21,7 +21,7 @@ pub(crate) struct TableOptions {
 }
 
 impl TableOptions {
-    /// Restores the spelling of property names, because Spark passes option names in lower case.
+    /// Restores the spelling of property names, because Spark passes the names of options in lower case.
     pub(crate) fn of_spark(mut self) -> Self {
         self.configuration = self
             .configuration

@@ -1,13 +1,13 @@
 //! The Python class `TableStream`: the rows of a table as a sequence of batches.
 //!
-//! Offsets are texts, in the form of the JVM connector. Spark's planner uses [`TableStream::batch_between`], which
-//! returns the core's batch:
+//! Offsets are strings, in the format of the JVM connector. Spark's planner uses [`TableStream::batch_between`],
+//! which returns a batch of the core:
 //!
-//! - For a stream of rows, `StreamBatch::listing(predicate)` lists the files, and `columns(…).read()` reads the list as
-//!   for a snapshot.
+//! - For a stream of rows, `StreamBatch::listing(predicate)` lists the files, and `columns(…).read()` reads the list,
+//!   as for a snapshot.
 //! - For a change feed, `StreamBatch::changes(predicate)` returns a `ChangePlan`. `spark_plan::pack_changes` packs it
-//!   without another filter, which would plan whole versions again. The schema is the table's, with the additional
-//!   columns of the feed.
+//!   without another filter, which would plan whole versions again. Rows have the table's columns, followed by the
+//!   feed's additional columns.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,14 +41,14 @@ pub(crate) struct StreamArguments {
     tracking: Option<Tracking>,
 }
 
-/// The schema log of a stream, and the allowed changes: `deltalog.table.stream.Tracking` in Python.
+/// The schema log of a stream, and the allowed schema changes: `deltalog.table.stream.Tracking` in Python.
 #[derive(FromPyObject)]
 pub(crate) struct Tracking {
     location: String,
     store: Option<StoreOptions>,
     id: Option<String>,
     source: Option<String>,
-    /// Pairs of a kind of change and the version that may make it, or `always`.
+    /// Pairs of a kind of schema change and the version that may make it, or `always`.
     allowed: Vec<(String, String)>,
 }
 
@@ -137,7 +137,7 @@ fn handling(name: &str) -> Result<ChangeHandling> {
 pub(crate) struct TableStream(CoreStream);
 
 impl TableStream {
-    /// Returns the batch between two offsets. Without `start` it begins at the beginning of the stream.
+    /// Returns the batch between two offsets. If `start` is `None`, it begins at the beginning of the stream.
     pub(crate) fn batch_between(&self, start: Option<&str>, end: &str) -> Result<StreamBatch> {
         self.0.batch(self.offset(start)?.as_ref(), &self.parsed(end)?)
     }
@@ -205,7 +205,7 @@ impl TableStream {
         ArrowStream::start(py, Arc::new(schema), rows)
     }
 
-    /// Returns the files of a batch of rows as at most `n` fragments, which other processes can read.
+    /// Divides the files of a batch of rows into at most `n` fragments, which other processes can read.
     fn partitions<'py>(
         &self,
         py: Python<'py>,

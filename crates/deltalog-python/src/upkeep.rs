@@ -1,8 +1,8 @@
-//! The threads that do the work after commits.
+//! The threads that do the work which follows commits, such as writing checkpoints.
 //!
-//! - They belong to the process that has imported the module. Its forked children do this work before a commit returns,
-//!   because they may end at any time without waiting.
-//! - At the exit of the interpreter the process waits for them, but not forever.
+//! - They belong to the process that has imported the module. In its forked children, each commit does this work
+//!   before it returns, because a child may end at any time without waiting.
+//! - When the interpreter exits, the process waits for the threads for a limited time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -13,20 +13,21 @@ use pyo3::prelude::*;
 
 use crate::logging;
 
-/// How long the process waits at exit. Unfinished work is lost then; its files appear completely or not at all.
+/// The time that the process waits at exit. Unfinished work is then lost; each of its files is written completely or
+/// not at all.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The time after which a wait checks for signals.
+/// The interval at which a wait checks for signals.
 const SLICE: Duration = Duration::from_millis(50);
 
 static BACKGROUND: OnceLock<Background> = OnceLock::new();
 
-/// Whether commits do the work themselves.
+/// Whether each commit does this work itself.
 static IS_INLINE: AtomicBool = AtomicBool::new(false);
 
-/// Makes the process wait at exit for the work after its commits.
+/// Makes the process wait at exit for the work that follows its commits.
 pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Forked children must not assume that the threads are theirs. No thread is started yet.
+    // Forked children must not assume that the threads are theirs. No thread has been started yet.
     BACKGROUND.get_or_init(Background::new);
     let at_exit = wrap_pyfunction!(before_exit, module)?;
     module.py().import("atexit")?.call_method1("register", (at_exit,))?;
@@ -42,10 +43,10 @@ pub(crate) fn environment() -> Environment {
     environment.with_background(BACKGROUND.get_or_init(Background::new))
 }
 
-/// Returns the environment of a call that encodes files by a `FileFormat`, given as JSON.
+/// Returns the environment for a call that encodes files as a `FileFormat` says, which is given as JSON.
 ///
 /// # Errors
-/// `InvalidArgument` for unknown fields or values.
+/// Returns `InvalidArgument` for unknown fields or values.
 pub(crate) fn environment_with(file_format: Option<&str>) -> Result<Environment> {
     let Some(json) = file_format else { return Ok(environment()) };
     let format = serde_json::from_str(json).map_err(|error| {
@@ -55,7 +56,7 @@ pub(crate) fn environment_with(file_format: Option<&str>) -> Result<Environment>
     Ok(environment().with_file_format(format))
 }
 
-/// Returns the commits that were noted, see [`Environment::with_commits_in`].
+/// Returns the recorded commits; see [`Environment::with_commits_in`].
 pub(crate) fn noted(commits: &Mutex<Vec<u64>>) -> Vec<u64> {
     std::mem::take(&mut *commits.lock().unwrap_or_else(PoisonError::into_inner))
 }
@@ -66,8 +67,8 @@ pub(crate) fn run_upkeep_in_background(enabled: bool) {
     IS_INLINE.store(!enabled, Ordering::Relaxed);
 }
 
-/// Waits for the work after the commits of this process. Returns whether all of it was done within the timeout; without
-/// a timeout, there is no limit.
+/// Waits for the work that follows the commits of this process. Returns whether all of it was done within the
+/// timeout. If there is no timeout, it waits without a limit.
 #[pyfunction]
 #[pyo3(signature = (timeout = None))]
 pub(crate) fn wait_for_upkeep(py: Python<'_>, timeout: Option<Duration>) -> PyResult<bool> {
@@ -84,7 +85,7 @@ pub(crate) fn wait_for_upkeep(py: Python<'_>, timeout: Option<Duration>) -> PyRe
     }
 }
 
-/// Waits at exit. Ctrl-C ends the wait.
+/// Waits when the process exits. Ctrl-C ends the wait.
 #[pyfunction]
 fn before_exit(py: Python<'_>) -> PyResult<()> {
     let Some(background) = BACKGROUND.get() else { return Ok(()) };

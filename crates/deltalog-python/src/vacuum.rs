@@ -12,12 +12,12 @@ use crate::snapshot::Snapshot;
 use crate::stream::{ArrowStream, reader_of};
 use crate::upkeep;
 
-/// The arguments of a VACUUM, as in `deltalog.table.vacuum.VacuumArguments`.
+/// The arguments of a VACUUM: `deltalog.table.vacuum.VacuumArguments` in Python.
 #[derive(FromPyObject)]
 pub(crate) struct VacuumArguments<'py> {
     retention: Option<Duration>,
     enforce_retention_duration: bool,
-    /// Whether files are found only through the log.
+    /// Whether files are found by reading only the log.
     lite: bool,
     /// An Arrow stream.
     inventory: Option<Bound<'py, PyAny>>,
@@ -55,13 +55,13 @@ impl VacuumPlan {
     }
 
     fn files(&self, py: Python<'_>) -> PyResult<ArrowStream> {
-        // The batches share the arrays of the plan.
+        // The batches share the memory of the plan.
         let batches: Vec<deltalog::Result<RecordBatch>> = self.0.batches().collect();
         ArrowStream::start(py, CorePlan::schema(), batches.into_iter())
     }
 
-    /// Returns the number of deleted files, their size in bytes, the number of removed directories, and the version of
-    /// the commit `VACUUM END`.
+    /// Returns the number of deleted files, their total size in bytes, the number of removed directories, and the
+    /// version of the commit `VACUUM END`.
     fn delete(&self, py: Python<'_>) -> PyResult<(u64, u64, u64, u64)> {
         let vacuumed = call_that_commits(py, || self.0.delete())?;
         Ok((vacuumed.files, vacuumed.bytes, vacuumed.removed_directories, vacuumed.version))

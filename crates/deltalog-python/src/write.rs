@@ -1,4 +1,4 @@
-//! Writing and committing Arrow data without an engine.
+//! Writes and commits Arrow data without an engine.
 
 use deltalog::PendingWrite;
 use deltalog::engine::commit::SaveMode;
@@ -16,7 +16,7 @@ use crate::write_batches::{rows_of, written};
 use crate::write_target::WriteTarget;
 
 /// Writes an Arrow stream and commits it. Returns `None` if the mode is `ignore` and the table exists. If an
-/// application has already done the write, the stream is not read. If the rows were read from the table itself, at a
+/// application has already made this write, the stream is not read. If the rows were read from the table itself, at a
 /// version that the caller has not chosen, the write is based on that version and depends on the rows that were read.
 #[pyfunction]
 #[pyo3(signature = (uri, stream, arguments, storage_options = None, base = None))]

@@ -9,7 +9,7 @@ use crate::commit_arguments::CommitArguments;
 use crate::table_options::TableOptions;
 use crate::upkeep::environment_with;
 
-/// The arguments of a write; see `deltalog.arguments.WriteArguments`.
+/// The arguments of a write: `deltalog.arguments.WriteArguments` in Python.
 #[derive(FromPyObject)]
 pub(crate) struct WriteArguments {
     mode: String,
@@ -19,15 +19,15 @@ pub(crate) struct WriteArguments {
     predicate: Option<String>,
     schema_mode: Option<String>,
     target_file_size: Option<u64>,
-    /// The JSON form of a `FileFormat`.
+    /// A `FileFormat` as JSON.
     file_format: Option<String>,
 }
 
 impl WriteArguments {
-    /// Returns a request to write data of `schema`.
+    /// Returns a request to write data with the schema `schema`.
     ///
     /// # Errors
-    /// `InvalidArgument` for an unknown word.
+    /// Returns `InvalidArgument` for an unknown name of a mode.
     pub(crate) fn request(&self, schema: StructType) -> Result<WriteRequest> {
         let mut request = self.options.clone().request(schema, SaveMode::parse(&self.mode)?);
         request.partition_overwrite = PartitionOverwrite::parse(&self.partition_overwrite)?;
@@ -42,7 +42,7 @@ impl WriteArguments {
     /// Returns the environment of the write.
     ///
     /// # Errors
-    /// The errors of [`environment_with`].
+    /// Returns the errors of [`environment_with`].
     pub(crate) fn environment(&self) -> Result<Environment> {
         environment_with(self.file_format.as_deref())
     }
@@ -50,7 +50,7 @@ impl WriteArguments {
     /// Returns the description that the commit of `pending` records.
     ///
     /// # Errors
-    /// The errors of [`CommitArguments::describe`].
+    /// Returns the errors of [`CommitArguments::describe`].
     pub(crate) fn operation(&self, pending: &PendingWrite) -> Result<Operation> {
         let partition_by = serde_json::Value::from(pending.partition_columns()).to_string();
         let operation = Operation::new("WRITE")

@@ -5,12 +5,12 @@
 //! its own thread:                                           └─► DataWriter
 //! ```
 //!
-//! - The source is read on the calling thread, where Ctrl-C reaches it, and where it may use objects that belong to a
-//!   thread, such as a database connection. While the source produces the next piece, the previous one is written. No
-//!   piece waits in between, so two pieces are in memory.
-//! - The first [`ROWS_AT_ONCE`] rows are written on the calling thread. So small writes need no other thread, and
-//!   rows that the table refuses are usually refused before more rows are read. Later, one more piece may be read from
-//!   the source after a piece that is refused.
+//! - The source is read on the calling thread, where Ctrl-C reaches it, and where it may use objects that belong to
+//!   that thread, such as a database connection. While the source produces the next piece, another thread writes the
+//!   previous one. There is no queue in between, so at most two pieces are in memory.
+//! - The first [`ROWS_AT_ONCE`] rows are written on the calling thread. Small writes therefore need no other thread,
+//!   and rows that the table refuses are usually refused before more rows are read. Later, one more piece may be read
+//!   from the source after a piece that is refused.
 
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
@@ -26,8 +26,8 @@ use pyo3::prelude::*;
 
 use crate::logging::check_stop;
 
-/// The number of rows that are written at once. It limits the memory that conversions use, and is how often signals are
-/// checked.
+/// The maximum number of rows that are written at once. It limits the memory that conversions use, and determines how
+/// often signals are checked.
 const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// Writes all `rows`. If that fails, the written files are deleted.
@@ -35,7 +35,7 @@ pub(crate) fn written(mut writer: DataWriter, rows: Rows) -> Result<DataWriter> 
     match write_all(&mut writer, rows) {
         Ok(()) => Ok(writer),
         Err(error) => {
-            // The first error is returned. Files that could not be deleted are left for clean-up.
+            // Returns the first error. Files that could not be deleted are left for VACUUM.
             let _ = writer.abort();
             Err(error)
         }
@@ -43,7 +43,7 @@ pub(crate) fn written(mut writer: DataWriter, rows: Rows) -> Result<DataWriter> 
 }
 
 fn write_all(writer: &mut DataWriter, Rows { schema, mut pieces }: Rows) -> Result<()> {
-    // A schema that does not fit is refused before the source produces any row.
+    // Rows with a schema that does not fit are refused before the source produces the first row.
     writer.write(&RecordBatch::new_empty(schema))?;
     let mut rows = 0;
     while rows < ROWS_AT_ONCE {
@@ -54,21 +54,21 @@ fn write_all(writer: &mut DataWriter, Rows { schema, mut pieces }: Rows) -> Resu
     write_aside(writer, pieces)
 }
 
-/// Writes `pieces`. This thread produces them and another thread writes them, or this one if the system has no more
-/// threads.
+/// Writes `pieces`. This thread produces them, and another thread writes them. If the system cannot start another
+/// thread, this thread also writes them.
 fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<RecordBatch>>) -> Result<()> {
-    // Either thread may do the write.
+    // Either of the two threads may do the writing.
     let writer = Mutex::new(writer);
     let write = |piece: &RecordBatch| writer.lock().unwrap_or_else(PoisonError::into_inner).write(piece);
     std::thread::scope(|scope| {
         let (sender, receiver) = channel::<RecordBatch>();
-        // The thread sends a message whenever it is free, and drops the sender when it ends.
+        // The thread sends a message whenever it is ready for the next piece, and drops the sender when it ends.
         let (free, writer_is_free) = channel::<()>();
         let call = interrupt::inherited();
         let thread = std::thread::Builder::new().name("deltalog-write".to_owned());
         let write_received = move || {
             call.run(|| {
-                // The calling thread may have no more pieces.
+                // The calling thread may have stopped waiting, because it has no more pieces.
                 let _ = free.send(());
                 receiver.iter().try_for_each(|piece| {
                     write(&piece)?;
@@ -86,7 +86,7 @@ fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<
                 Ok(piece) => {
                     let is_free = interrupt::receive_from_own(&writer_is_free).is_ok();
                     if !is_free || sender.send(piece).is_err() {
-                        // The writer has stopped, and its result contains the reason.
+                        // The writing thread has stopped, and its result contains the reason.
                         break;
                     }
                 }
@@ -100,15 +100,15 @@ fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<
         while interrupt::receive_from_own(&writer_is_free).is_ok() {}
         let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         match read {
-            // An interrupt comes first, so that code that catches errors and continues can still be stopped.
+            // An interrupt takes precedence, so that code which catches errors and continues can still be stopped.
             Err(stop) if asks_to_stop(&stop) => Err(stop),
-            // The rows that could not be written came before the failure of the source.
+            // If both failed, the rows that could not be written came before the failure of the source.
             read => written.and(read),
         }
     })
 }
 
-/// Returns whether an error is an exception such as `KeyboardInterrupt`, which is not meant to be caught.
+/// Returns whether an error was caused by an exception such as `KeyboardInterrupt`, which is not meant to be caught.
 fn asks_to_stop(error: &Error) -> bool {
     let exception = std::error::Error::source(error).and_then(|source| source.downcast_ref::<PyErr>());
     exception.is_some_and(|exception| Python::attach(|py| !exception.is_instance_of::<PyException>(py)))
@@ -119,7 +119,7 @@ pub(crate) fn rows_of(reader: Box<dyn RecordBatchReader + Send>) -> Rows {
     Rows { schema: reader.schema(), pieces: Box::new(pieces(reader)) }
 }
 
-/// Returns the rows of `reader` in pieces. Signals are checked between two pieces.
+/// Returns the rows of `reader` in pieces, and checks for signals between two pieces.
 pub(crate) fn pieces(reader: Box<dyn RecordBatchReader + Send>) -> impl Iterator<Item = Result<RecordBatch>> {
     let slices = |batch: RecordBatch| {
         let starts = (0..batch.num_rows()).step_by(ROWS_AT_ONCE);
@@ -143,8 +143,8 @@ fn interrupted(exception: PyErr) -> Error {
 
 /// Converts an error of the caller's stream.
 ///
-/// The C interface transports only text, and pyarrow puts the traceback there; its last line is the exception. An
-/// interrupt must remain an interrupt, so that code that catches errors and continues can still be stopped.
+/// Arrow's C interface transports only text. pyarrow puts the traceback there, whose last line is the exception. An
+/// interrupt must remain an interrupt, so that code which catches errors and continues can still be stopped.
 fn stream_error(error: ArrowError) -> Error {
     let error = match error {
         ArrowError::ExternalError(source) => match source.downcast::<PyErr>() {

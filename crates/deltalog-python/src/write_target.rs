@@ -1,4 +1,4 @@
-//! The table that a write goes to, and the version of it that the written data were computed from.
+//! The table to which a write goes, and the version of it from which the written data was computed.
 
 use deltalog::engine::protocol::{SetTransaction, StructType};
 use deltalog::{
@@ -9,18 +9,18 @@ use deltalog::{
 use crate::store_options::{StoreOptions, open_storage};
 use crate::write_token::lost_base;
 
-/// The target table of a write, and the snapshot of it that the writer has read, if there is one.
+/// The target table of a write, and the snapshot that the writer has read, if there is one.
 pub(crate) struct WriteTarget {
     storage: Storage,
     base: Option<Snapshot>,
 }
 
 impl WriteTarget {
-    /// Returns the table at `uri`. With `base`, a snapshot of that table, the write goes through the store
-    /// that the snapshot was opened with.
+    /// Returns the table at `uri`. If `base`, a snapshot of that table, is given, the write uses the store with which
+    /// the snapshot was opened.
     ///
     /// # Errors
-    /// `InvalidArgument` if `base` is a snapshot of another table, and errors of opening the store.
+    /// Returns `InvalidArgument` if `base` is a snapshot of another table, and errors of opening the store.
     pub(crate) fn new(
         uri: &str,
         storage_options: Option<StoreOptions>,
@@ -41,12 +41,11 @@ impl WriteTarget {
         &self.storage
     }
 
-    /// Begins a write of data with the schema `schema_json`, or with the table's schema. `request` creates the request
-    /// for a schema.
+    /// Begins a write of data that has the schema `schema_json` or, if that is `None`, the table's schema. `request`
+    /// creates the request for a schema.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is neither a schema nor a table, and the errors of
-    /// [`WriteTarget::begin`].
+    /// Returns `InvalidArgument` if there is neither a schema nor a table, and the errors of [`WriteTarget::begin`].
     pub(crate) fn begin_with_schema(
         &self,
         schema_json: Option<&str>,
@@ -73,13 +72,13 @@ impl WriteTarget {
         PendingWrite::on(&self.storage, Some(newest), request(schema)?, environment)
     }
 
-    /// Bases a write on the version `read` of this table, from which its data are computed. An overwrite may be based
+    /// Bases a write on the version `read` of this table, from which the data is computed. An overwrite may be based
     /// on an older version, which it replaces.
     ///
-    /// The version is opened through the store of the target, whose credentials may write.
+    /// The version is opened through the target's store, whose credentials allow writing.
     ///
     /// # Errors
-    /// `CommitConflict` if the version is gone; errors of the store.
+    /// Returns `CommitConflict` if the version no longer exists, and errors of the store.
     pub(crate) fn computed_from(self, read: &Snapshot, is_overwrite: bool) -> Result<Self> {
         let version = read.version();
         let is_base =
@@ -99,7 +98,7 @@ impl WriteTarget {
         self.base.as_ref()
     }
 
-    /// Begins a write, see [`PendingWrite::begin`] and [`PendingWrite::begin_on`].
+    /// Begins a write; see [`PendingWrite::begin`] and [`PendingWrite::begin_on`].
     pub(crate) fn begin(
         &self,
         request: WriteRequest,
@@ -111,8 +110,7 @@ impl WriteTarget {
         }
     }
 
-    /// Begins the creation or the replacement of the table, see [`PendingWrite::define`] and
-    /// [`PendingWrite::define_on`].
+    /// Begins to create or replace the table; see [`PendingWrite::define`] and [`PendingWrite::define_on`].
     pub(crate) fn define(
         &self,
         definition: &TableDefinition,

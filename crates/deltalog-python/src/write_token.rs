@@ -1,4 +1,4 @@
-//! `Token`: a write in a form that other processes can read.
+//! `Token`: a write, serialized for other processes.
 
 use deltalog::engine::commit::{Conflict, ConflictReason, PartitionOverwrite, SaveMode, changed_for_writers};
 use deltalog::engine::protocol::TableHeader;
@@ -14,8 +14,8 @@ use crate::commit_arguments::progress_of;
 use crate::table_options::TableOptions;
 use crate::upkeep;
 
-/// Returns the rows that scans with these filters read. If a part of a filter cannot be parsed, it is assumed that it
-/// may be true.
+/// Returns the rows that scans with these filters read. A part of a filter that cannot be parsed is assumed to be
+/// true for some rows.
 pub(crate) fn rows_read(filters: &[String], time_zone: &str) -> Result<RowsRead> {
     if filters.iter().any(|filter| filter.trim().is_empty()) {
         return Ok(RowsRead::All);
@@ -28,7 +28,7 @@ fn conflict(storage: &Storage, version: u64, reason: ConflictReason) -> Error {
     Conflict::new(version, reason).into_error(ErrorKind::CommitConflict, storage.url())
 }
 
-/// Returns the error for a write whose base, `version`, cannot be opened any more.
+/// Returns the error for a write whose base, `version`, can no longer be opened.
 pub(crate) fn lost_base(storage: &Storage, version: u64, error: Error) -> Error {
     match error.kind() {
         ErrorKind::NotATable | ErrorKind::TableReplaced => {
@@ -39,40 +39,40 @@ pub(crate) fn lost_base(storage: &Storage, version: u64, error: Error) -> Error 
     }
 }
 
-/// A write in a form that other processes can read. Holds no credentials.
+/// A write, serialized for other processes. It contains no credentials.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Token {
     pub(crate) uri: String,
-    /// The version that the write is based on; `None` if the table is to be created.
+    /// The version on which the write is based; `None` if it creates the table.
     pub(crate) base: Option<u64>,
-    /// The table that the write creates, if it creates one. All processes write its files by the same names.
+    /// The table that the write creates, if it creates one. All processes use the same physical names in its files.
     pub(crate) new_table: Option<TableHeader>,
     /// The protocol and the metadata of the base version.
     pub(crate) base_table: Option<(Protocol, Metadata)>,
-    /// The roots that were allowed when the base was opened, as URLs.
+    /// The allowed roots with which the base was opened, as URLs.
     pub(crate) allowed_roots: Vec<String>,
     pub(crate) schema: String,
     pub(crate) mode: String,
     pub(crate) partition_overwrite: String,
     pub(crate) options: TableOptions,
-    /// The application whose progress this write is, and the application's version.
+    /// The application that records its progress with this write, and the version of that progress.
     pub(crate) app_transaction: Option<(String, i64)>,
-    /// The predicate of the rows that an overwrite replaces, the time zone of its times, and whether new rows must
+    /// The predicate for the rows that an overwrite replaces, the time zone for its times, and whether new rows must
     /// meet it.
     pub(crate) replace_where: Option<(String, String, bool)>,
-    /// The rows of the table from which the data is computed, if any: the filters of the scans (an empty one stands for
-    /// all rows), and the time zone of their times.
+    /// The rows of the table from which the data is computed, if any: the filters of the scans (an empty one stands
+    /// for all rows), and the time zone for their times.
     pub(crate) reads: Option<(Vec<String>, String)>,
     /// `merge` or `overwrite`, if the write may change the schema.
     pub(crate) schema_mode: Option<String>,
-    /// The table with its new schema. All processes use the same names in files.
+    /// The table with its new schema. All processes use the same physical names in files.
     pub(crate) evolved: Option<TableHeader>,
-    /// Relative to the table's root.
+    /// The directory of the write's files, relative to the table's root.
     pub(crate) directory: String,
 }
 
 impl Token {
-    /// Creates the token of a new write of data with this schema, which is based on no version yet.
+    /// Creates the token of a new write of data with this schema. The version on which it is based is recorded later.
     pub(crate) fn new(storage: &Storage, schema: &str, mode: SaveMode, environment: &Environment) -> Self {
         Self {
             uri: storage.url(),
@@ -113,7 +113,7 @@ impl Token {
         Ok(request)
     }
 
-    /// Records the version that the checked write is based on, and the table that it creates.
+    /// Records the version on which the checked write is based, or the table that it creates.
     pub(crate) fn record(&mut self, pending: &PendingWrite) {
         self.new_table = pending.new_table().cloned();
         self.evolved = pending.evolved().cloned();
@@ -124,11 +124,12 @@ impl Token {
         }
     }
 
-    /// Opens the snapshot that the write is based on.
+    /// Opens the snapshot on which the write is based.
     ///
-    /// An append that has read no rows of the table does not depend on the files of its base. If that version was
-    /// cleaned up, the append is based on the newest version, unless protocol or metadata have changed in a way that
-    /// affects writers, or other writers have used the values that it generated for identity columns.
+    /// An append that has read no rows of the table does not depend on the files of its base. If a cleanup has
+    /// deleted that version, the append is based on the newest version instead, unless the protocol or metadata have
+    /// changed in a way that affects writers, or other writers have used the values that it generated for identity
+    /// columns.
     fn open_base(&self, storage: &Storage) -> Result<Option<Snapshot>> {
         let Some(version) = self.base else { return Ok(None) };
         let open = |version: Option<u64>| {
@@ -149,7 +150,7 @@ impl Token {
         if base.version() != version
             && let Some((protocol, metadata)) = &self.base_table
         {
-            // The write would undo later changes of the metadata, however harmless they are.
+            // The write would undo any later change of the metadata, even a harmless one.
             if self.evolved.is_some() && base.metadata() != metadata {
                 return Err(conflict(ConflictReason::MetadataChanged));
             }
@@ -165,8 +166,8 @@ impl Token {
         Ok(Some(base))
     }
 
-    /// Returns the first values that the write generates for identity columns that its rows lack. (Protocol: "Identity
-    /// Columns".)
+    /// Returns the first values that the write generates for identity columns which its rows lack. (Protocol:
+    /// "Identity Columns".)
     fn counted_from(&self, protocol: &Protocol, metadata: &Metadata) -> Result<Vec<IdentityValues>> {
         let schema = StructType::from_json(&self.schema)?;
         let given: Vec<String> = schema.fields().iter().map(|field| field.name.clone()).collect();

@@ -1,8 +1,8 @@
-//! Records which edges of the control flow have run, if the code was compiled with counters.
+//! Records which edges of the control flow have run, if the code was compiled with coverage counters.
 //!
-//! - The options in `scripts/coverage_rustc.sh`, which work with a stable compiler, make LLVM give each edge a
-//!   counter of eight bits, and call [`__sanitizer_cov_8bit_counters_init`] with all counters before `main`.
-//! - Without these options there are no counters, and nothing is ever new.
+//! - With the options in `scripts/coverage_rustc.sh`, which work with a stable compiler, LLVM gives each edge a
+//!   counter of eight bits, and calls [`__sanitizer_cov_8bit_counters_init`] with all counters before `main`.
+//! - Without these options there are no counters, and no run ever takes a new edge.
 #![allow(unsafe_code, reason = "counters that compiled code counts")]
 
 use std::sync::OnceLock;
@@ -10,21 +10,21 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 static COUNTERS: OnceLock<&'static [AtomicU8]> = OnceLock::new();
 
-/// Takes the counters of the program. It is called for each object file that has counters, always with the counters of
-/// the whole program.
+/// Receives the counters of the program. It is called for each object file that has counters, and always receives the
+/// counters of the whole program.
 ///
 /// # Safety
-/// `start` to `end` must be the counters, which must not move.
+/// `start` and `end` must be the beginning and the end of the counters, which must not move.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __sanitizer_cov_8bit_counters_init(start: *const u8, end: *const u8) {
     COUNTERS.get_or_init(|| {
         let length = (end as usize).saturating_sub(start as usize);
-        // SAFETY: the caller says that the counters are there. They are only changed as single bytes.
+        // SAFETY: the caller guarantees that the counters are at this address. Only single bytes change.
         unsafe { std::slice::from_raw_parts(start.cast(), length) }
     });
 }
 
-/// The edges that some runs have taken, with a rough count for each.
+/// The edges that earlier runs have taken, with a rough count for each.
 #[derive(Debug, Default)]
 pub struct Coverage(Vec<u8>);
 
@@ -68,14 +68,14 @@ impl Coverage {
     }
 }
 
-/// Returns the counters, eight at a time. A few at both ends are left out.
+/// Returns the counters, eight at a time. A few counters at both ends may be left out.
 fn words() -> &'static [AtomicU64] {
     let counters = COUNTERS.get().copied().unwrap_or_default();
     // SAFETY: an `AtomicU64` has the size of eight counters, and every combination of bits is a valid value.
     unsafe { counters.align_to::<AtomicU64>().1 }
 }
 
-/// Returns the bit for a class of counts: 1, 2, 3, up to 7, 15, 31, 127, or more.
+/// Returns the bit for a class of counts: 1, 2, 3, 4 to 7, 8 to 15, 16 to 31, 32 to 127, or more.
 fn class_of(count: u8) -> u8 {
     match count {
         0 => 0,
@@ -92,7 +92,7 @@ fn class_of(count: u8) -> u8 {
 mod tests {
     use super::*;
 
-    /// The test program has no counters of its own.
+    /// The test program is compiled without counters, so the test provides its own.
     #[test]
     fn a_run_is_new_by_its_edges_and_by_how_often_it_took_them() {
         static COUNTS: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];

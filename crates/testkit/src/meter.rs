@@ -1,9 +1,9 @@
 //! An allocator that measures the peak memory of a piece of code.
 //!
-//! - It counts per thread: the bytes that a thread allocates during [`measure`], minus those that it frees. Threads
-//!   that it starts are not counted.
-//! - A single allocation of more than [`Meter::MOST_AT_ONCE`] is refused, which ends the process as if memory had run
-//!   out.
+//! - The meter counts per thread: the bytes that a thread allocates during [`measure`], minus the bytes that it
+//!   frees. Threads that this thread starts are not counted.
+//! - A single allocation of more than [`Meter::MOST_AT_ONCE`] bytes is refused, which ends the process as if memory
+//!   had run out.
 #![allow(unsafe_code, reason = "an allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -14,18 +14,19 @@ thread_local! {
     static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
-/// The system's allocator with counters. Install it with `#[global_allocator]`.
+/// The system's allocator, with counters. To be installed with `#[global_allocator]`.
 #[derive(Debug, Clone, Copy)]
 pub struct Meter;
 
 impl Meter {
-    /// The largest single allocation. No test needs as much.
+    /// The maximum size of a single allocation in bytes, which is more than any test needs.
     pub const MOST_AT_ONCE: usize = 4 << 30;
 }
 
-/// Runs `run` and returns its result, and the peak of bytes that this thread held above those it held before.
+/// Calls `run` and returns its result. Also returns the peak of the memory that this thread held, in bytes, compared
+/// with the memory that it held before.
 ///
-/// The peak is 0 unless [`Meter`] is the global allocator.
+/// The peak is 0 if [`Meter`] is not the global allocator.
 pub fn measure<T>(run: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.get();
     PEAK.set(before);
@@ -34,7 +35,7 @@ pub fn measure<T>(run: impl FnOnce() -> T) -> (T, usize) {
 }
 
 fn count(bytes: isize) {
-    // The counters of a thread that is ending may be gone.
+    // If the thread is ending, its counters may no longer exist.
     let _ = HELD.try_with(|held| {
         held.set(held.get() + bytes);
         let _ = PEAK.try_with(|peak| peak.set(peak.get().max(held.get())));

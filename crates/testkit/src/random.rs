@@ -1,4 +1,4 @@
-//! Random numbers that depend on a seed alone (SplitMix64).
+//! Random numbers that depend only on a seed (SplitMix64).
 
 /// A source of random numbers.
 #[derive(Debug, Clone)]
@@ -10,7 +10,8 @@ impl Random {
         Self(seed)
     }
 
-    /// Creates another source, whose numbers do not depend on how many are drawn from this one later.
+    /// Creates another source from the next number. Its numbers do not depend on how many are drawn from this source
+    /// later.
     #[must_use]
     pub fn fork(&mut self) -> Self {
         Self(self.number())
@@ -29,7 +30,7 @@ impl Random {
         self.number() % end
     }
 
-    /// Returns true in `per_mille` of 1,000 cases.
+    /// Returns true in `per_mille` of 1,000 cases, on average.
     pub fn chance(&mut self, per_mille: u64) -> bool {
         self.below(1000) < per_mille
     }
@@ -44,7 +45,7 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// The first numbers of the reference implementation for the seed 1234567.
+    /// The expected numbers are the first ones of the reference implementation for the seed 1234567.
     #[test]
     fn numbers_are_those_of_the_algorithm() {
         let mut random = Random::new(1_234_567);

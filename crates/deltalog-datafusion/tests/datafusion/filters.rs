@@ -1,4 +1,4 @@
-//! Each filter selects the same rows in a table as in DataFusion, and is pushed down as expected.
+//! Each filter selects the same rows from a table as DataFusion does in memory, and is pushed down as expected.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn is_one_of(column: &str, values: Vec<Expr>, negated: bool) -> Expr {
     Expr::InList(InList::new(Box::new(col(column)), values, negated))
 }
 
-/// The filters, and who evaluates them: the scan alone, both, or DataFusion alone.
+/// The filters, and whether the scan evaluates them exactly, inexactly or not at all.
 #[rustfmt::skip]
 fn filters() -> Vec<(Expr, TableProviderFilterPushDown)> {
     let (i, f, g, s, b) = (|| col("i"), || col("f"), || col("g"), || col("s"), || col("b"));
@@ -75,11 +75,11 @@ fn filters() -> Vec<(Expr, TableProviderFilterPushDown)> {
         (is_one_of("i", integers(), true), Exact),
         (is_one_of("i", vec![lit(1), null], false), Unsupported),
         ((i() + lit(1)).eq(lit(4)), Unsupported),
-        // What cannot be translated is left to DataFusion, in an AND but not in an OR or below a NOT.
+        // Parts that cannot be translated are left to DataFusion inside of an AND, but not inside of an OR or a NOT.
         (col("id").lt(lit(9_i64)).and((i() % lit(2)).eq(lit(1))), Inexact),
         (col("id").lt(lit(2_i64)).or((i() % lit(2)).eq(lit(1))), Unsupported),
         (!(col("id").lt(lit(9_i64)).and((i() % lit(2)).eq(lit(1)))), Unsupported),
-        // Floats: NaN of both signs, zeros of both signs.
+        // Floating-point numbers, including NaNs and zeros of both signs.
         (f().gt(lit(1.5)), Inexact),
         (f().gt_eq(lit(1.5)), Inexact),
         (f().gt(lit(-0.0)), Inexact),
@@ -99,7 +99,7 @@ fn filters() -> Vec<(Expr, TableProviderFilterPushDown)> {
         (f().lt(col("h")), Inexact),
         (g().gt(lit(1.5_f32)), Inexact),
         (g().eq(lit(0.1_f32)), Inexact),
-        // Texts and bytes.
+        // Strings and bytes.
         (s().eq(text("it's")), Exact),
         (s().eq(text("a\\b")), Exact),
         (s().eq(text("")), Exact),
@@ -132,7 +132,7 @@ fn filters() -> Vec<(Expr, TableProviderFilterPushDown)> {
     ]
 }
 
-/// Returns rows in which values and NULLs of all columns alternate.
+/// Returns rows in which all columns have values and NULLs.
 fn batch() -> RecordBatch {
     let nan = f64::NAN;
     let floats = [
@@ -274,7 +274,7 @@ fn batch() -> RecordBatch {
         .unwrap()
 }
 
-/// Returns the ids of the rows for which DataFusion finds that `filter` is true.
+/// Returns the ids of the rows for which DataFusion evaluates `filter` to true.
 fn selected(filter: &Expr, batch: &RecordBatch) -> Vec<i64> {
     let schema = DFSchema::try_from(batch.schema()).unwrap();
     let expr =
@@ -284,7 +284,7 @@ fn selected(filter: &Expr, batch: &RecordBatch) -> Vec<i64> {
     integers(&[arrow::compute::filter_record_batch(batch, found.as_boolean()).unwrap()])
 }
 
-/// Returns `batch` with the types that the provider has, which are views.
+/// Converts `batch` to the types that the provider has, which are views.
 fn with_views(batch: &RecordBatch, provider: &DeltaTableProvider) -> RecordBatch {
     let schema = provider.schema();
     let columns = batch.columns().iter().zip(schema.fields());

@@ -1,4 +1,5 @@
-//! INSERT: rows land once, a failed statement leaves nothing, and other writers are noticed.
+//! Tests of INSERT: rows are inserted once, a failed statement leaves nothing behind, and changes by other writers
+//! are noticed.
 
 use std::sync::Arc;
 
@@ -40,13 +41,13 @@ async fn planned(
     provider.insert_into(&Planner::new(), input, operation).await
 }
 
-/// Executes an INSERT, and returns the number of rows that it reports.
+/// Executes an INSERT, and returns the number of inserted rows that it reports.
 async fn run(plan: Arc<dyn ExecutionPlan>) -> Result<u64> {
     let counts = collect(plan, Arc::new(TaskContext::default())).await?;
     Ok(counts.iter().map(|batch| batch.column(0).as_primitive::<UInt64Type>().value(0)).sum())
 }
 
-/// Returns a plan with a partition for each batch.
+/// Returns a plan that yields these batches, each in its own partition.
 fn values(batches: &[RecordBatch]) -> Arc<dyn ExecutionPlan> {
     let partitions: Vec<Vec<RecordBatch>> = batches.iter().map(|batch| vec![batch.clone()]).collect();
     TestMemoryExec::try_new_exec(&partitions, batch([]).schema(), None).unwrap()
@@ -65,7 +66,7 @@ async fn rows_are_appended_once_and_seen_by_the_next_scan() {
     assert_eq!((snapshot.version(), provider.snapshot().unwrap().version()), (1, 1));
     let history = snapshot.history(Some(1)).unwrap();
     assert_eq!(history[0].commit_info.operation.as_deref(), Some("WRITE"));
-    // The commits of others are seen together with the next one of the provider.
+    // The provider sees the commits of other writers together with its own next commit.
     table.append(&batch([7]));
     assert_eq!(ids(&provider).await.len(), 6);
     run(planned(&provider, values(&[batch([8])]), InsertOp::Append).await.unwrap()).await.unwrap();
@@ -86,7 +87,7 @@ async fn an_overwrite_replaces_the_rows_that_the_provider_shows() {
     assert_eq!(ids(&table.provider()).await, [0, 1, 2, 3, 100]);
 }
 
-/// The rows that an INSERT reads from the table itself must still be there when it commits.
+/// The rows that an INSERT reads from the table itself must still exist when it commits.
 #[tokio::test]
 async fn an_insert_depends_on_the_rows_that_it_reads_from_the_table() {
     for (change, is_conflict) in [("id = 3", true), ("id = 7", false)] {
@@ -105,7 +106,7 @@ async fn an_insert_depends_on_the_rows_that_it_reads_from_the_table() {
             }
         }
     }
-    // Rows of the table that another provider reads were chosen by the user.
+    // A scan by another provider does not count as reading the table, because the user chose its version.
     let table = table(0..10);
     let (provider, other) = (table.provider(), table.provider());
     let plan = planned(&provider, scan(&other, None, &[], None).await, InsertOp::Append).await.unwrap();
@@ -122,7 +123,7 @@ async fn a_statement_that_fails_or_is_dropped_leaves_nothing() {
     let input = Arc::new(MockExec::new(torn, batch([]).schema()));
     let error = run(planned(&provider, input, InsertOp::Append).await.unwrap()).await.unwrap_err();
     assert!(matches!(error.find_root(), DataFusionError::Execution(text) if text == "torn"), "{error}");
-    // An input that never ends, in a query that is dropped.
+    // The input never ends, and the query is dropped.
     let endless = Arc::new(BlockingExec::new(batch([]).schema(), 1));
     let plan = planned(&provider, endless, InsertOp::Append).await.unwrap();
     let mut stream = plan.execute(0, Arc::new(TaskContext::default())).unwrap();

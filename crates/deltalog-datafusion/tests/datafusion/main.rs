@@ -1,4 +1,4 @@
-//! Tables of deltalog in DataFusion, compared with what DataFusion computes of the same rows in memory.
+//! Compares queries of deltalog's tables in DataFusion with DataFusion's own results for the same rows in memory.
 
 #![allow(clippy::disallowed_methods, reason = "tests wait for threads")]
 

@@ -1,4 +1,4 @@
-//! Scans: statistics from the log, limits, projections, versions, errors, and streams that are dropped.
+//! Tests of scans: statistics from the log, limits, projections, versions, errors, and streams that are dropped.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ async fn counts_and_bounds_come_from_the_log() {
     let provider = table.provider();
     assert_eq!(count(&provider, &[], None).await, Precision::Exact(1500));
     assert_eq!(count(&provider, &[col("year").eq(lit(2020))], None).await, Precision::Exact(750));
-    // A condition on rows can only be estimated: here the log excludes the files of the first commit.
+    // With a condition on rows, the count is only an estimate. Here the log excludes the files of the first commit.
     let rest = count(&provider, &[col("id").gt_eq(lit(1200_i64))], None).await;
     assert!(matches!(rest, Precision::Inexact(300..=1200)), "{rest}");
     assert_eq!(count(&provider, &[], Some(7)).await.is_exact(), Some(false));
@@ -60,14 +60,14 @@ async fn counts_and_bounds_come_from_the_log() {
     assert_eq!(bounds(0), (exact(0_i64.into()), exact(1499_i64.into())));
     assert_eq!(bounds(1), (Precision::Absent, Precision::Absent));
     assert_eq!(bounds(2), (exact(2020_i32.into()), exact(2021_i32.into())));
-    // With deleted rows the count is still in the log, and bounds are not.
+    // If rows are deleted, the log still contains the number of rows, but no bounds.
     table.delete("id >= 1490 OR id < 10");
     let all = statistics(&*scan(&table.provider(), Some(&[0]), &[], None).await);
     assert_eq!(
         (all.num_rows, &all.column_statistics[0].max_value),
         (Precision::Exact(1480), &Precision::Absent)
     );
-    // The first provider shows the version that it was created with.
+    // The first provider still shows the version with which it was created.
     assert_eq!(ids(&provider).await.len(), 1500);
     assert_eq!(ids(&table.provider()).await, (10..1490).collect::<Vec<_>>());
 }
@@ -80,10 +80,10 @@ async fn limits_and_projections() {
         let plan = scan(&provider, Some(&[0]), &[], Some(limit)).await;
         let partitions = plan.properties().partitioning.partition_count();
         let found = rows(plan).await.unwrap().iter().map(RecordBatch::num_rows).sum::<usize>();
-        // Each partition has at most so many rows; DataFusion takes some of them.
+        // The limit applies to each partition. DataFusion then takes as many rows as it needs.
         assert!((limit.min(1500)..=(limit * partitions).min(1500)).contains(&found), "{limit}: {found}");
     }
-    // A limit is not applied before a filter that DataFusion applies again.
+    // The limit must not be applied before a filter that DataFusion evaluates again.
     let years = col("year").eq(lit(2020)).and((col("id") + lit(0_i64)).gt(lit(1490_i64)));
     let plan = scan(&provider, Some(&[0]), &[years], Some(1)).await;
     assert_eq!(rows(plan).await.unwrap().iter().map(RecordBatch::num_rows).sum::<usize>(), 750);
@@ -92,7 +92,7 @@ async fn limits_and_projections() {
     assert!(text.contains("columns=[year, id], predicate=city = 'Oslo'"), "{text}");
     let batches = rows(plan).await.unwrap();
     assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 500);
-    // Rows without columns are counted.
+    // A scan without columns still counts rows.
     let batches = rows(scan(&provider, Some(&[]), &[], None).await).await.unwrap();
     assert!(batches.iter().all(|batch| batch.num_columns() == 0));
     assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 1500);
@@ -107,7 +107,7 @@ async fn a_table_without_files() {
     assert_eq!(integers(&rows(plan).await.unwrap()), [0; 0]);
 }
 
-/// A missing file is an error of deltalog with its kind, not the end of the rows.
+/// A missing file is an error of deltalog with its kind, and does not look like the end of the rows.
 #[tokio::test]
 async fn errors_have_a_kind() {
     let table = table();

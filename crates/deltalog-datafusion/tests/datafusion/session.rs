@@ -1,4 +1,4 @@
-//! A session of DataFusion without its planner, which takes minutes to compile: what a table asks of it.
+//! The parts of a DataFusion session that a table uses, without the planner, which takes minutes to compile.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -16,7 +16,8 @@ use datafusion_expr::{AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, ScalarUDF
 use datafusion_physical_plan::{ExecutionPlan, PhysicalExpr};
 use datafusion_session::{CatalogProviderList, Session};
 
-/// A session with three partitions, more than this machine may have cores. No table asks for the rest.
+/// A session with three partitions, which may be more than the machine has cores. Tables do not use the methods that
+/// are not implemented.
 pub(crate) struct Planner(SessionConfig);
 
 impl Planner {

@@ -1,4 +1,4 @@
-//! Tables, and plans over them.
+//! Creates tables, and plans that read them.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::session::Planner;
 
-/// A table in a directory of its own.
+/// A table in its own temporary directory.
 pub(crate) struct Table {
     directory: TempDir,
     pub(crate) storage: Storage,
@@ -30,7 +30,7 @@ impl Table {
         Self { directory, storage }
     }
 
-    /// Creates a table with these properties, and a file for each batch.
+    /// Creates a table with these properties, and with one file for each batch.
     pub(crate) fn new(properties: &[(&str, &str)], partition_by: &[&str], batches: &[RecordBatch]) -> Self {
         let table = Self::empty();
         for batch in batches {
@@ -51,13 +51,13 @@ impl Table {
         write.commit_or_fail(writer.finish().unwrap(), Operation::new("WRITE")).unwrap();
     }
 
-    /// Appends rows, as another writer.
+    /// Appends rows as another writer would.
     pub(crate) fn append(&self, batch: &RecordBatch) {
         let schema = StructType::from_arrow(&batch.schema()).unwrap();
         self.write(WriteRequest::new(schema, SaveMode::Append), batch);
     }
 
-    /// Deletes rows, as another writer.
+    /// Deletes rows as another writer would.
     pub(crate) fn delete(&self, condition: &str) {
         delete(&self.snapshot(), Some(condition), Request::new(&Environment::system())).unwrap();
     }
@@ -70,7 +70,7 @@ impl Table {
         Arc::new(DeltaTableProvider::new(&self.snapshot()).unwrap())
     }
 
-    /// Removes the directories of partitions, with their files.
+    /// Removes the directories of all partitions, including their files.
     pub(crate) fn remove_data_files(&self) {
         for name in self.files().iter().filter(|name| name.contains('=')) {
             std::fs::remove_dir_all(self.directory.path().join(name)).unwrap();
@@ -84,11 +84,12 @@ impl Table {
     }
 }
 
-/// Waits until this process has no thread whose name begins with `name`. The kernel keeps 15 bytes of a name.
+/// Waits until no thread of this process has a name that begins with `name`. The kernel keeps only 15 bytes of a
+/// name.
 pub(crate) fn wait_for_threads(name: &str) {
     let name = &name[..name.len().min(15)];
     let is_one = |task: &std::fs::DirEntry| {
-        // A thread may end while its name is read.
+        // The thread may end while its name is read.
         std::fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim().starts_with(name))
     };
     while std::fs::read_dir("/proc/self/task").unwrap().any(|task| is_one(&task.unwrap())) {
@@ -124,7 +125,7 @@ pub(crate) async fn ids(provider: &DeltaTableProvider) -> Vec<i64> {
     integers(&rows(scan(provider, Some(&[0]), &[], None).await).await.unwrap())
 }
 
-/// Returns the kind of the error of deltalog that has made a plan fail.
+/// Returns the kind of deltalog's error that has caused `error`.
 pub(crate) fn kind(error: &DataFusionError) -> deltalog::ErrorKind {
     match error.find_root() {
         DataFusionError::External(cause) => {

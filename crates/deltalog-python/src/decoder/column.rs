@@ -1,4 +1,4 @@
-//! The values of a column, as they are read from text.
+//! Collects the values of a column while they are parsed from text.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 
 use super::scalar::{self, shown};
 
-/// A column that grows.
+/// A column to which values are appended.
 pub(super) struct Column {
     pub(super) field: FieldRef,
     values: Values,
@@ -41,7 +41,7 @@ enum Values {
     Struct(Vec<Column>, Vec<bool>),
 }
 
-/// Where lists end, and which are not NULL.
+/// The ends of lists, and which lists are not NULL.
 struct Lists {
     ends: Vec<i32>,
     valid: Vec<bool>,
@@ -52,7 +52,7 @@ impl Lists {
         Self { ends: vec![0], valid: Vec::new() }
     }
 
-    /// Ends a list after `count` more values.
+    /// Ends the current list, after `count` more values.
     fn push(&mut self, count: usize, is_valid: bool) -> std::result::Result<(), String> {
         let end = i32::try_from(count).ok().and_then(|count| self.ends.last().copied()?.checked_add(count));
         self.ends.push(end.ok_or("there are too many values in lists")?);
@@ -67,10 +67,10 @@ impl Lists {
 }
 
 impl Column {
-    /// Begins a column. All of its values may be NULL: the write checks which must not.
+    /// Begins a column. Its values may be NULL here; the write checks NOT NULL.
     ///
     /// # Errors
-    /// `Unsupported` for a type that has no form as text.
+    /// Returns `Unsupported` for a type whose values cannot be written as text.
     pub(super) fn new(field: &Field) -> Result<Self> {
         let within = |field: &FieldRef| Self::new(field);
         let values = match field.data_type() {
@@ -100,7 +100,7 @@ impl Column {
                 }
                 _ => return Err(not_text(field)),
             },
-            // A variant is a struct of bytes.
+            // A variant is represented by a struct of bytes, but is not an ordinary struct.
             DataType::Struct(fields) if field.extension_type_name().is_none() => {
                 Values::Struct(fields.iter().map(within).collect::<Result<_>>()?, Vec::new())
             }
@@ -120,7 +120,7 @@ impl Column {
         Ok(Self { field: Arc::new(Field::new(field.name(), data_type, true)), values })
     }
 
-    /// Returns whether the type is one of the simple types, which CSV can have.
+    /// Returns whether values of the type have no parts, so that CSV can represent them.
     pub(super) fn is_simple(&self) -> bool {
         !self.field.data_type().is_nested()
     }
@@ -148,7 +148,7 @@ impl Column {
         Ok(())
     }
 
-    /// Reads a value of a simple type.
+    /// Parses and appends a value without parts.
     pub(super) fn push_text(&mut self, text: &str) -> std::result::Result<(), String> {
         let kind = self.kind();
         let small = |text: &str| scalar::whole(text);
@@ -174,7 +174,7 @@ impl Column {
         Ok(())
     }
 
-    /// Reads a value of JSON.
+    /// Parses and appends a JSON value.
     pub(super) fn push_json(&mut self, json: &RawValue) -> std::result::Result<(), String> {
         let text = json.get();
         let kind = self.kind();
@@ -223,7 +223,7 @@ impl Column {
                 | Values::Decimal(..),
                 Some(b'-' | b'0'..=b'9'),
             ) => self.push_text(text),
-            // A number is not text: how it was written would be lost.
+            // A number is not accepted for a string, because its original spelling would be lost.
             _ => Err(wrong()),
         }
     }
@@ -245,7 +245,7 @@ impl Column {
         }
     }
 
-    /// Returns the values so far, and starts over.
+    /// Returns the values collected so far, and empties the column.
     pub(super) fn finish(&mut self) -> std::result::Result<ArrayRef, ArrowError> {
         Ok(match &mut self.values {
             Values::Boolean(values) => Arc::new(values.finish()),
@@ -297,7 +297,7 @@ fn not_text(field: &Field) -> Error {
     .with_hint("append Parquet or Arrow")
 }
 
-/// A key is never NULL.
+/// The key of a map is never NULL.
 fn as_key(field: &FieldRef) -> FieldRef {
     Arc::new(field.as_ref().clone().with_nullable(false))
 }
@@ -306,10 +306,10 @@ fn narrow<T: TryFrom<i128>>(value: i128, text: &str, kind: &str) -> std::result:
     T::try_from(value).map_err(|_| format!("{} is not {kind}", shown(text)))
 }
 
-/// Appends an object: absent members are NULL.
+/// Appends the members of a JSON object to columns. Missing members are NULL.
 ///
 /// # Errors
-/// A member that no column has, or that is there twice.
+/// Returns an error for a member that has no column, or that occurs twice.
 pub(super) fn push_members(
     columns: &mut [Column],
     members: &[(Cow<'_, str>, &RawValue)],
@@ -331,7 +331,7 @@ pub(super) fn push_members(
     Ok(())
 }
 
-/// Returns the members of an object in their order, also those with the same name.
+/// Returns the members of an object in order, including members that have the same name.
 pub(super) fn members_of(text: &str) -> std::result::Result<Vec<(Cow<'_, str>, &RawValue)>, String> {
     struct Members;
 

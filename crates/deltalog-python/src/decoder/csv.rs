@@ -1,20 +1,20 @@
-//! CSV as RFC 4180 has it, read strictly: a quote within an unquoted value, text after a closing quote, and a quote
-//! that is never closed are errors, because rows would otherwise be silently wrong.
+//! Reads CSV as RFC 4180 defines it. Reading is strict: a quote within an unquoted value, text after a closing quote,
+//! and a quote that is never closed are errors, because otherwise rows could be wrong without notice.
 //!
 //! ```text
 //! a,"b ""c""",,""     a | b "c" | NULL | empty text
 //! ```
 
-/// Splits bytes, which come in pieces, into records.
+/// Splits bytes, which arrive in pieces, into records.
 #[derive(Debug)]
 pub(super) struct Records {
     delimiter: u8,
     state: State,
     /// The concatenated values of the current record, without delimiters.
     text: Vec<u8>,
-    /// Where each value ends, and whether it was in quotes.
+    /// The end of each value, and whether the value was in quotes.
     ends: Vec<(usize, bool)>,
-    /// Whether the current value is in quotes.
+    /// Whether the current value began with a quote.
     is_quoted: bool,
     /// The current line, and the line in which the current record begins.
     line: usize,
@@ -23,19 +23,19 @@ pub(super) struct Records {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Before a record.
+    /// At the beginning of a record.
     Record,
-    /// Before a value.
+    /// At the beginning of a value.
     Value,
     Unquoted,
     Quoted,
-    /// After a quote in a quoted value: its end, or the first of two quotes.
+    /// After a quote in a quoted value. It is the closing quote, or the first of two quotes that stand for one.
     Quote,
     /// After a carriage return.
     Return,
 }
 
-/// A record and the line in which it begins.
+/// A record, and the line in which it begins.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Record<'a> {
     pub(super) line: usize,
@@ -60,7 +60,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// What is wrong, and in which line.
+/// The number of the line with the problem, and a description of the problem.
 pub(super) type Failure = (usize, String);
 
 impl Records {
@@ -76,7 +76,7 @@ impl Records {
         }
     }
 
-    /// Passes on the records that end in `bytes`.
+    /// Passes the records that end within `bytes` to the caller's function.
     pub(super) fn feed(
         &mut self,
         bytes: &[u8],
@@ -128,7 +128,7 @@ impl Records {
         Ok(())
     }
 
-    /// Passes on the last record, which may lack an end of line.
+    /// Passes the last record, which may lack an end of line, to the caller's function.
     pub(super) fn finish(
         &mut self,
         mut take: impl FnMut(Record<'_>) -> Result<(), Failure>,
@@ -163,7 +163,7 @@ mod tests {
 
     type Read = Vec<(usize, Vec<(String, bool)>)>;
 
-    /// Reads a text in pieces of every length.
+    /// Reads the text once in a single piece and once in pieces of each length, and compares the results.
     fn read(text: &str) -> Result<Read, Failure> {
         let by = |length: usize| {
             let (mut records, mut read) = (Records::new(b','), Read::new());

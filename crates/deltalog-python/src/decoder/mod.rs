@@ -1,7 +1,7 @@
-//! `Decoder`: rows from the bytes of a file of CSV, JSON lines or Arrow IPC, which come in pieces.
+//! `Decoder`: reads rows from a file of CSV, JSON lines or Arrow IPC, whose bytes arrive in pieces.
 //!
-//! - A value either fits its column exactly or is an error that has the line. The line is also the error's `line`.
-//! - A batch ends after some thousand rows, or a few MiB of text.
+//! - A value fits its column exactly, or is an error that states the line. The error also has the attribute `line`.
+//! - A batch ends after a few thousand rows, or a few MiB of text.
 
 mod column;
 mod csv;
@@ -40,7 +40,7 @@ enum Form {
 
 #[pymethods]
 impl Decoder {
-    /// Reads CSV into columns of `schema`. The first line names them, unless `columns` does.
+    /// Reads CSV into columns of `schema`. The first line names the columns, unless `columns` is given.
     #[staticmethod]
     #[pyo3(signature = (schema, columns = None, delimiter = ",", null = ""))]
     fn csv(schema: PySchema, columns: Option<Vec<String>>, delimiter: &str, null: &str) -> PyResult<Self> {
@@ -48,20 +48,21 @@ impl Decoder {
         Ok(Self(Mutex::new(Form::Csv(csv))))
     }
 
-    /// Reads JSON lines into columns of `schema`. Columns in `optional` are read if the first object has them.
+    /// Reads JSON lines into columns of `schema`. The columns in `optional` are only read if the first object has
+    /// them.
     #[staticmethod]
     fn json(schema: PySchema, optional: Vec<String>) -> Self {
         let schema = schema.into_inner();
         Self(Mutex::new(Form::Json(JsonLines { schema, optional, line: 1, partial: Vec::new(), rows: None })))
     }
 
-    /// Reads a stream or a file of Arrow IPC.
+    /// Reads a stream or a file in Arrow's IPC format.
     #[staticmethod]
     fn arrow() -> Self {
         Self(Mutex::new(Form::Arrow(ArrowIpc::default())))
     }
 
-    /// Returns the batches that are complete with this piece of the file.
+    /// Adds a piece of the file, and returns the batches that are now complete.
     fn feed(&self, py: Python<'_>, piece: &[u8]) -> PyResult<Vec<ArrowBatch>> {
         let batches = call(py, || match &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             Form::Csv(csv) => csv.feed(piece),
@@ -71,7 +72,8 @@ impl Decoder {
         Ok(batches.into_iter().map(ArrowBatch).collect())
     }
 
-    /// Returns the last batches. There is at least one in all, so that the columns are known.
+    /// Ends the file, and returns the last batches. There is at least one batch per file, so that the columns are
+    /// known.
     fn finish(&self, py: Python<'_>) -> PyResult<Vec<ArrowBatch>> {
         let batches = call(py, || match &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             Form::Csv(csv) => csv.finish(),
@@ -82,7 +84,7 @@ impl Decoder {
     }
 }
 
-/// The columns that are read, and the batches that are complete.
+/// The columns that are being read, and the completed batches.
 struct Rows {
     columns: Vec<Column>,
     rows: usize,
@@ -126,7 +128,7 @@ impl Rows {
     }
 }
 
-/// Returns the error for a line.
+/// Returns the error for a line of the file.
 fn in_line((line, text): Failure) -> Error {
     Error::schema_mismatch(text).at_line(line)
 }
@@ -136,7 +138,7 @@ struct Csv {
     schema: SchemaRef,
     null: String,
     rows: Option<Rows>,
-    /// How many bytes of a byte-order mark were seen; `None` after the first bytes.
+    /// The bytes seen so far that may be a byte-order mark; `None` after the beginning of the file.
     mark: Option<Vec<u8>>,
 }
 
@@ -190,7 +192,7 @@ impl Csv {
     }
 }
 
-/// Returns the error of a record: what a column has found wrong, or another failure.
+/// Returns the error for a record: the problem that a column has found, or another failure.
 fn ended(fed: std::result::Result<(), Failure>, failure: Option<Error>) -> Result<()> {
     match (fed, failure) {
         (Ok(()), _) => Ok(()),
@@ -211,7 +213,7 @@ fn csv_rows<'a>(schema: &Schema, names: impl Iterator<Item = &'a str>) -> Result
     }
 }
 
-/// Reads a record: the names of columns at first, and then rows.
+/// Takes a record: the names of the columns at first, and then rows.
 fn take_record(
     schema: &Schema,
     null: &str,
@@ -250,7 +252,7 @@ struct JsonLines {
     schema: SchemaRef,
     optional: Vec<String>,
     line: usize,
-    /// The beginning of a line.
+    /// The beginning of a line whose end has not arrived yet.
     partial: Vec<u8>,
     rows: Option<Rows>,
 }
@@ -314,7 +316,7 @@ impl JsonLines {
         rows.has_row(text.len())
     }
 
-    /// Begins with the columns that the first object has, or that are not optional.
+    /// Begins to read rows, with the columns that the first object has or that are not optional.
     fn rows_for(&self, given: &[&str]) -> Result<Rows> {
         let fields = self.schema.fields().iter().map(|field| field.name().as_str());
         let is_read =
@@ -323,16 +325,17 @@ impl JsonLines {
     }
 }
 
-/// A stream of IPC, or a file, which is a stream with a mark before and a list of its parts behind.
+/// Arrow IPC: a stream, or a file, which is a stream between a mark at the beginning and a list of its parts at the
+/// end.
 #[derive(Default)]
 struct ArrowIpc {
     decoder: StreamDecoder,
-    /// The first bytes, until it is known which of the two this is.
+    /// The first bytes, which are kept until it is known whether this is a stream or a file.
     first: Option<Vec<u8>>,
     has_begun: bool,
     is_file: bool,
     has_ended: bool,
-    /// The last bytes.
+    /// The last bytes of the file seen so far.
     last: Vec<u8>,
     has_batch: bool,
 }
@@ -371,7 +374,7 @@ impl ArrowIpc {
             match self.decoder.decode(&mut buffer) {
                 Ok(Some(batch)) => batches.push(batch),
                 Ok(None) => break,
-                // What follows the end is the list of a file's parts.
+                // The end of the stream in a file is followed by the list of the file's parts.
                 Err(_) if self.is_file && self.decoder.finish().is_ok() => {
                     self.has_ended = true;
                     break;

@@ -1,8 +1,9 @@
-//! Values from text, exactly: what does not fit the type is an error, and nothing is rounded or cut off.
+//! Parses values from text, exactly: a value that does not fit the type is an error, and nothing is rounded or
+//! truncated.
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
-/// Reads a whole number. `1.0` and `1e3` are whole, `1.5` is not.
+/// Parses a whole number. `1.0` and `1e3` are whole, but `1.5` is not.
 pub(super) fn whole(text: &str) -> Result<i128, String> {
     scaled(text, 0).map_err(|wrong| match wrong {
         Wrong::Form => format!("{} is not a number", shown(text)),
@@ -11,7 +12,7 @@ pub(super) fn whole(text: &str) -> Result<i128, String> {
     })
 }
 
-/// Reads a decimal number with `scale` digits after the point, without the point.
+/// Parses a decimal number. Returns it as a whole number, with `scale` digits after the point.
 pub(super) fn decimal(text: &str, precision: u8, scale: i8) -> Result<i128, String> {
     let type_name = format!("decimal({precision},{scale})");
     let value = scaled(text, i64::from(scale)).map_err(|wrong| match wrong {
@@ -27,14 +28,14 @@ pub(super) fn decimal(text: &str, precision: u8, scale: i8) -> Result<i128, Stri
     }
 }
 
-/// Why a text is not a number of some scale.
+/// The reason why a text is not a number with a given scale.
 enum Wrong {
     Form,
     Digits,
     Range,
 }
 
-/// Reads `[+-]digits[.digits][e[+-]digits]` as a multiple of 10 to the power of `-scale`.
+/// Parses `[+-]digits[.digits][e[+-]digits]` as a multiple of 10 to the power of `-scale`.
 fn scaled(text: &str, scale: i64) -> Result<i128, Wrong> {
     let (is_negative, rest) = match text.as_bytes() {
         [b'-', ..] => (true, &text[1..]),
@@ -50,7 +51,7 @@ fn scaled(text: &str, scale: i64) -> Result<i128, Wrong> {
     if before.len() + after.len() == 0 || !is_digits(before) || !is_digits(after) {
         return Err(Wrong::Form);
     }
-    // The value is `digits` times 10 to the power of `power`, after the scale was applied.
+    // Once `scale` is applied, the value is `digits` times 10 to the power of `power`.
     let digits = format!("{before}{after}");
     let significant = digits.trim_start_matches('0').trim_end_matches('0');
     if significant.is_empty() {
@@ -69,7 +70,8 @@ fn scaled(text: &str, scale: i64) -> Result<i128, Wrong> {
     Ok(if is_negative { -value } else { value })
 }
 
-/// Reads a floating-point number: the nearest one. A number beyond the range is not infinite.
+/// Parses a floating-point number and rounds it to the nearest one. A number out of range is an error and not
+/// infinite.
 pub(super) fn float<T>(text: &str) -> Result<T, String>
 where
     T: std::str::FromStr + Into<f64> + Copy,
@@ -82,7 +84,7 @@ where
     Ok(value)
 }
 
-/// Reads `true` or `false`, in upper or lower case.
+/// Parses `true` or `false`, ignoring case.
 pub(super) fn boolean(text: &str) -> Result<bool, String> {
     match text {
         _ if text.eq_ignore_ascii_case("true") => Ok(true),
@@ -91,7 +93,7 @@ pub(super) fn boolean(text: &str) -> Result<bool, String> {
     }
 }
 
-/// Reads bytes in hexadecimal form.
+/// Parses bytes that are written as hexadecimal digits.
 pub(super) fn bytes(text: &str) -> Result<Vec<u8>, String> {
     let wrong = || format!("{} is not hexadecimal, as bytes are written", shown(text));
     if !text.len().is_multiple_of(2) || !text.is_ascii() {
@@ -105,15 +107,16 @@ pub(super) fn bytes(text: &str) -> Result<Vec<u8>, String> {
     (0..text.len()).step_by(2).map(|at| pair(at).ok_or_else(wrong)).collect()
 }
 
-/// Reads a date as days since 1970.
+/// Parses a date as days since 1970.
 pub(super) fn date(text: &str) -> Result<i32, String> {
     let days = date_part(text).and_then(|days| i32::try_from(days).ok());
     days.ok_or_else(|| format!("{} is not a date, such as 2026-11-24", shown(text)))
 }
 
-/// Reads a time in RFC 3339, with a space or a `T`, as microseconds since 1970.
+/// Parses a time in the format of RFC 3339, with a space or a `T`, as microseconds since 1970.
 ///
-/// A time of a column with time zone is in UTC if it names no zone. A time without time zone must not name one.
+/// In a column with time zone, a time that does not contain a zone is in UTC. In a column without time zone, a time
+/// must not contain a zone.
 pub(super) fn timestamp(text: &str, has_zone: bool) -> Result<i64, String> {
     let example = if has_zone { "2026-11-24T12:00:00Z" } else { "2026-11-24T12:00:00" };
     let wrong = || format!("{} is not a time, such as {example}", shown(text));
@@ -138,7 +141,7 @@ pub(super) fn timestamp(text: &str, has_zone: bool) -> Result<i64, String> {
         .ok_or_else(|| format!("{} is out of range", shown(text)))
 }
 
-/// Reads `YYYY-MM-DD`; the year may have more digits, and a sign.
+/// Parses `YYYY-MM-DD`. The year may have more digits, and a sign.
 fn date_part(text: &str) -> Option<i64> {
     let (is_negative, rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -171,7 +174,8 @@ fn days_of(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Counts days in the proleptic Gregorian calendar. Years begin in March, so that a leap day is the last of a year.
+/// Returns days in the proleptic Gregorian calendar. Years begin in March here, so that a leap day is the last day of
+/// a year.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let era = year.div_euclid(400);
@@ -180,7 +184,7 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// Reads `HH:MM[:SS[.digits]]` as microseconds; `Err` for digits that are less than a microsecond.
+/// Parses `HH:MM[:SS[.digits]]` as microseconds. Returns `Err` for digits beyond microseconds.
 fn clock_part(text: &str) -> Option<Result<i64, ()>> {
     let (clock, fraction) = text.split_once('.').unwrap_or((text, ""));
     if text.ends_with('.') || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -208,7 +212,7 @@ fn two(text: &str) -> Option<i64> {
     if text.len() == 2 { number(text, 2) } else { None }
 }
 
-/// Reads `Z`, `+HH:MM`, `+HHMM` or `+HH` as seconds; nothing is UTC.
+/// Parses `Z`, `+HH:MM`, `+HHMM` or `+HH` as seconds. An empty text is UTC.
 fn zone_part(text: &str) -> Option<i64> {
     let sign = match text.as_bytes() {
         [] | [b'Z' | b'z'] => return Some(0),
@@ -227,7 +231,7 @@ fn zone_part(text: &str) -> Option<i64> {
     (hours <= 18 && minutes <= 59).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// Returns a text for a message, shortened if it is long.
+/// Returns a text for an error message, shortened if it is long.
 pub(super) fn shown(text: &str) -> String {
     const LONGEST: usize = 60;
     if text.chars().count() <= LONGEST {

@@ -1,8 +1,8 @@
-//! Rows as CSV (RFC 4180), so that `Decoder` reads the same rows again.
+//! Writes rows as CSV (RFC 4180), so that `Decoder` reads the same rows again.
 //!
-//! - NULL is a text of the caller's without quotes, nothing by default. A text that looks like it is in quotes, also an
-//!   empty one.
-//! - Times have the form of RFC 3339, and bytes are hexadecimal.
+//! - NULL is written as a text that the caller chooses, without quotes; by default it is empty. A string that equals
+//!   this text, such as an empty string, is written in quotes.
+//! - Times have the format of RFC 3339, and bytes are hexadecimal.
 
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::SchemaRef;
@@ -10,18 +10,18 @@ use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use deltalog::{Error, Result};
 
-/// What writes CSV.
+/// Writes rows as CSV.
 pub(super) struct CsvWriter {
     schema: SchemaRef,
     delimiter: u8,
     null: String,
-    /// Whether the names of the columns are still to be written.
+    /// Whether the line with the names of the columns has not been written yet.
     needs_names: bool,
 }
 
 impl CsvWriter {
     /// # Errors
-    /// `Unsupported` for a column whose values have parts.
+    /// Returns `Unsupported` for a column whose values have parts, such as an array.
     pub(super) fn new(schema: SchemaRef, delimiter: &str, null: String, has_names: bool) -> Result<Self> {
         let &[delimiter] = delimiter.as_bytes() else {
             return Err(Error::invalid_argument("the delimiter is not a single character of ASCII"));
@@ -44,7 +44,7 @@ impl CsvWriter {
         Ok(Self { schema, delimiter, null, needs_names: has_names })
     }
 
-    /// Returns the line with the names of the columns, if it is still to be written.
+    /// Returns the line with the names of the columns, if it has not been written yet.
     pub(super) fn names(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         if std::mem::take(&mut self.needs_names) {

@@ -1,8 +1,8 @@
-//! JSON lines: an object per row, with all columns.
+//! Writes rows as JSON lines: one object per row, with all columns.
 //!
-//! Decimals are numbers with all of their digits, times have the form of RFC 3339, and bytes are hexadecimal. As Spark
-//! writes them, `NaN`, `Infinity` and `-Infinity` are texts, since JSON has no such numbers. A map is an object; keys
-//! that are not text are written as text.
+//! Decimals are numbers with all of their digits, times have the format of RFC 3339, and bytes are hexadecimal.
+//! `NaN`, `Infinity` and `-Infinity` are strings, as Spark writes them, because JSON has no such numbers. A map is an
+//! object, and keys that are not strings are converted to strings.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub(super) fn json_lines(
     Ok(writer.into_inner())
 }
 
-/// Returns the schema in which the keys of all maps are text, as JSON has no others.
+/// Returns the schema with the keys of all maps as strings, because JSON has no other keys.
 pub(super) fn with_text_keys(schema: &SchemaRef) -> SchemaRef {
     let fields: Fields = schema.fields().iter().map(field_with_text_keys).collect();
     Arc::new(Schema::new(fields))
@@ -116,7 +116,7 @@ where
         } else if wide == f64::NEG_INFINITY {
             "\"-Infinity\"".to_owned()
         } else {
-            // The shortest text that is read as the same number.
+            // The shortest text that is parsed as the same number.
             format!("{value:?}")
         };
         out.extend_from_slice(text.as_bytes());

@@ -1,5 +1,5 @@
-//! `Encoder`: rows as the bytes of a file, for output that needs no Arrow library: JSON lines (`json`), CSV (`csv`), a
-//! stream of Arrow IPC without compression, and Parquet.
+//! `Encoder`: writes rows as the bytes of a file, without an Arrow library. The formats are JSON lines (`json`), CSV
+//! (`csv`), an Arrow IPC stream without compression, and Parquet.
 
 mod csv;
 mod json;
@@ -24,7 +24,7 @@ use crate::batch::ArrowBatch;
 use crate::call::call;
 use crate::error::IntoPython;
 
-/// Encodes batches of one schema.
+/// Encodes batches that have the same schema.
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct Encoder(Mutex<Form>);
 
@@ -36,7 +36,7 @@ enum Form {
     Parquet(Box<Option<ArrowWriter<Drained>>>, Drained),
 }
 
-/// The bytes that a writer has written, and that were not taken yet.
+/// The bytes that a writer has written and that have not been taken yet.
 #[derive(Clone, Default)]
 struct Drained(Arc<Mutex<Vec<u8>>>);
 
@@ -59,7 +59,7 @@ impl Write for Drained {
 
 #[pymethods]
 impl Encoder {
-    /// Begins a file. The delimiter, the text for NULL and the line of names belong to CSV.
+    /// Begins a file. The delimiter, the text for NULL and the line of names only matter for CSV.
     #[new]
     #[pyo3(signature = (form, schema, delimiter = ",", null = "", has_names = true))]
     fn new(form: &str, schema: PySchema, delimiter: &str, null: &str, has_names: bool) -> PyResult<Self> {
@@ -71,14 +71,14 @@ impl Encoder {
         form.map(|form| Self(Mutex::new(form))).into_python()
     }
 
-    /// Returns the bytes of a batch.
+    /// Returns the encoded bytes of a batch.
     fn encode<'py>(&self, py: Python<'py>, batch: &Bound<'py, ArrowBatch>) -> PyResult<Bound<'py, PyBytes>> {
         let batch = batch.get();
         let bytes = call(py, || self.0.lock().unwrap_or_else(PoisonError::into_inner).encode(&batch.0))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Returns the bytes after the last batch.
+    /// Returns the bytes that follow the last batch.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = call(py, || self.0.lock().unwrap_or_else(PoisonError::into_inner).finish())?;
         Ok(PyBytes::new(py, &bytes))

@@ -1,4 +1,4 @@
-//! Packs the files of a batch of a stream like the files of a snapshot.
+//! Packs the files of a batch of a stream, in the same format as the files of a snapshot.
 
 use deltalog::engine::predicate::{ParseMode, parse};
 use deltalog::{Result, StreamBatch};

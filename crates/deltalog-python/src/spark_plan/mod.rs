@@ -1,4 +1,4 @@
-//! The packed file list for the Java side of `deltalog.spark`.
+//! Packs the list of files to read for the Java side of `deltalog.spark`.
 //!
 //! ```text
 //! i32 length, the version of this wheel, which Java classes of other versions refuse
@@ -20,11 +20,11 @@
 //!     else: i32 length, path (1: below the root, 2: absolute), i64 offset, i32 size
 //! ```
 //!
-//! - Numbers are big endian, except within vectors. Paths are decoded, because a Hadoop `Path` created from
-//!   text is not decoded again.
-//! - Files with equal partition values are in one directory.
-//! - Deletion vectors are sent as resolved descriptors and read by the tasks of their files. Planning does no
-//!   I/O for them, and the driver's memory does not depend on the number of deleted rows.
+//! - Numbers are big endian, except inside of deletion vectors. Paths are decoded, because a Hadoop `Path` that is
+//!   created from a string is not decoded again.
+//! - Files with equal partition values are grouped in one directory of the list.
+//! - Deletion vectors are passed as resolved descriptors, and the tasks that read the files also read the vectors.
+//!   Planning does no I/O for them, and the driver's memory does not depend on the number of deleted rows.
 
 mod answers;
 mod batch;
@@ -51,7 +51,7 @@ use packer::{Packed, Packer, PlannedFile, PlannedPath, is_absolute};
 pub(crate) use plan::SparkPlan;
 pub(crate) use statement::{GivenRows, NumberedFile, file_number, pack_numbered};
 
-/// A packed file list.
+/// A packed list of files to read.
 pub(crate) struct Plan {
     packed: Packed,
     /// Number of files in the list.
@@ -73,7 +73,7 @@ pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Re
     }
     if packer.has_vectors() && !snapshot.protocol().reader_features().contains(&TableFeature::DeletionVectors)
     {
-        // The reader is told that such a table has no vectors.
+        // The reader is told that the table has no deletion vectors.
         return Err(Error::corrupt_log(
             "files have deletion vectors, but the table's protocol does not have the feature 'deletionVectors'",
         )
@@ -84,7 +84,7 @@ pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Re
     finish(packer, snapshot, total)
 }
 
-/// Returns the packed data of each file, in the order of `add_files`.
+/// Returns the columns of the file list that are packed for each file, in the order that `add_files` expects.
 fn columns(snapshot: &Snapshot) -> Vec<ListColumn> {
     let mut columns = vec![
         ListColumn::Path,
@@ -141,11 +141,11 @@ fn add_files(packer: &mut Packer<'_>, snapshot: &Snapshot, batch: &RecordBatch) 
     Ok(())
 }
 
-/// Returns the root as Hadoop spells it: scheme and decoded path.
+/// Returns the table's root as Hadoop spells it: the scheme and the decoded path.
 fn hadoop_root(snapshot: &Snapshot) -> Result<String> {
     let root = snapshot.storage().root();
     let path = deltalog::engine::protocol::path::decode(root.path())?.into_owned();
-    // The authority is the bucket; in Azure, the container and the account.
+    // The authority is the bucket or, in Azure, the container and the account.
     Ok(match root.authority() {
         "" => format!("{}:{path}", root.scheme()),
         authority => format!("{}://{authority}{path}", root.scheme()),

@@ -1,4 +1,4 @@
-//! `SparkPlan`: a packed file list for the JVM.
+//! `SparkPlan`: a packed list of files for the JVM.
 
 use std::fs::File;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
-//! A server for S3 for tests in other languages.
+//! Runs an S3 server for tests that are written in other languages.
 //!
-//! It prints one line of JSON with the URLs of S3 (`endpoint`) and of its control (`control`, see
-//! [`Controlled`](deltalog_testkit::s3::Controlled)), and ends when its standard input is closed: when the tests that
-//! have started it end, however they do.
+//! It prints one line of JSON with the URLs of its S3 interface (`endpoint`) and of its control interface (`control`,
+//! see [`Controlled`](deltalog_testkit::s3::Controlled)). It ends when its standard input is closed, that is, when
+//! the tests that have started it end for any reason.
 
 use std::io::{self, Read, Write};
 

@@ -6,58 +6,58 @@ use serde_json::{Map, Value};
 
 use super::vectors::Vector;
 
-/// One commit.
+/// The parts of a commit that the checks need.
 #[derive(Debug, Clone, Default)]
 pub struct Commit {
     /// `commitInfo.txnId`.
     pub txn_id: Option<String>,
     /// `commitInfo.readVersion`.
     pub read_version: Option<u64>,
-    /// `commitInfo.timestamp`: the time by the clock of the writer.
+    /// `commitInfo.timestamp`: the time of the commit by the writer's clock.
     pub written_ms: Option<i64>,
-    /// The logical files that are added: the path, and the deletion vector if there is one.
+    /// The logical files that are added. Each is the path, with the deletion vector if there is one.
     pub adds: BTreeSet<String>,
-    /// The adds without data changes: their files may already be in the table and get new statistics.
+    /// The files that are added without a data change. They may already be in the table and get new statistics.
     pub restated: BTreeSet<String>,
     /// The logical files that are removed.
     pub removes: BTreeSet<String>,
     /// The paths of the data files that are added, or added again with another deletion vector.
     pub paths: BTreeSet<String>,
-    /// The paths of the data files that are removed, or removed to be added again.
+    /// The paths of the data files that are removed, even if they are added again.
     pub removed_paths: BTreeSet<String>,
-    /// The progress of applications.
+    /// The progress that applications record.
     pub progress: BTreeMap<String, i64>,
     /// `commitInfo.inCommitTimestamp`, if `commitInfo` is the first action.
     pub timestamp_ms: Option<i64>,
-    /// The row ids of the files that are added, by path.
+    /// The row ids of the added files, by path.
     pub row_ids: BTreeMap<String, RowIds>,
     /// The high water mark of row ids.
     pub high_water_mark: Option<i64>,
-    /// The least and the greatest value of the identity column in the files that are added, by path.
+    /// The least and the greatest value of the identity column in the added files, by path.
     pub counted: BTreeMap<String, (i64, i64)>,
     /// The content of a `metaData` action.
     pub metadata: Option<TableMetadata>,
     /// Whether there is a `protocol` action.
     pub has_protocol: bool,
-    /// Whether it only records that a VACUUM begins or ends.
+    /// Whether the commit only records the start or the end of a VACUUM.
     pub is_vacuum: bool,
-    /// Whether it is an OPTIMIZE: rows are moved to other files, and the data does not change.
+    /// Whether the commit is an OPTIMIZE: rows are moved to other files, and the data does not change.
     pub is_move: bool,
-    /// Whether it only gives files new statistics.
+    /// Whether the commit only adds files again with new statistics.
     pub is_description: bool,
-    /// Whether it is a RESTORE: the files of an earlier version become the table's again.
+    /// Whether the commit is a RESTORE: the files of an earlier version become the table's files again.
     pub is_restore: bool,
-    /// Whether it is an OPTIMIZE that changes the order of rows.
+    /// Whether the commit is an OPTIMIZE that changes the order of rows.
     pub reorders: bool,
-    /// The clustering columns, if they are set.
+    /// The clustering columns, if the commit sets them.
     pub clustering: Option<Vec<String>>,
     /// `commitInfo.userMetadata`.
     pub mark: Option<String>,
-    /// The deletion vectors of the files that are added, by logical file.
+    /// The deletion vectors of the added files, by logical file.
     pub(super) vectors: BTreeMap<String, Vector>,
 }
 
-/// The parts of a `metaData` action that processes change.
+/// The parts of a `metaData` action that the simulated processes change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableMetadata {
     /// The id of the table.
@@ -81,7 +81,7 @@ pub struct RowIds {
     pub commit_version: Option<i64>,
 }
 
-/// The identity column, in tables that have one.
+/// The name of the identity column, in tables that have one.
 pub const IDENTITY: &str = "number";
 
 impl Commit {
@@ -112,8 +112,8 @@ impl Commit {
                 matches!(action, "add" | "remove") && fields.get("dataChange") != Some(&Value::Bool(false));
             let is_new = match action {
                 "add" => commit.add(fields)?,
-                // It does not look like a data file, so that clients that do not know deletion vectors do not delete
-                // it.
+                // This path does not look like a data file, so that clients which do not know deletion vectors do not
+                // delete it.
                 "remove" if text_of(fields, "path")?.starts_with("deletion_vector_") => true,
                 "remove" => {
                     commit.removed_paths.insert(text_of(fields, "path")?);
@@ -229,7 +229,7 @@ impl RowIds {
     }
 }
 
-/// Returns the clustering columns of an action. Protocol: "Clustered Table".
+/// Returns the clustering columns that an action sets. (Protocol: "Clustered Table".)
 fn clustering(fields: &Map<String, Value>) -> Result<Vec<String>, String> {
     if fields.get("removed") == Some(&Value::Bool(true)) {
         return Ok(Vec::new());
@@ -241,7 +241,7 @@ fn clustering(fields: &Map<String, Value>) -> Result<Vec<String>, String> {
     Ok(paths.iter().map(|path| path.join(".")).collect())
 }
 
-/// Returns the logical file of an action, and its deletion vector. Protocol: "Derived Fields".
+/// Returns the logical file that an action names, and its deletion vector. (Protocol: "Derived Fields".)
 fn file(fields: &Map<String, Value>) -> Result<(String, Option<Vector>), String> {
     let path = text_of(fields, "path")?;
     let Some(vector) = fields.get("deletionVector").and_then(Value::as_object) else {

@@ -3,33 +3,32 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A write.
+/// A write that a process wants to make.
 ///
-/// A row is a number that no other row has. Its class ([`class_of`]) is used in the predicates of replacements.
+/// Each row is a unique number. Its class ([`class_of`]) is used in the predicates of replacements.
 #[derive(Debug, Clone, Default)]
 pub struct Write {
-    /// The data files with their rows in order. No other write uses the same file names.
+    /// The data files, with their rows in order. No other write uses the same file names.
     pub files: BTreeMap<String, Vec<i64>>,
-    /// The version whose files are all removed, for an overwrite.
+    /// For an overwrite, the version whose files are all replaced.
     pub replaces: Option<u64>,
-    /// The class whose rows are all removed.
+    /// The class of rows that are all replaced.
     pub replaces_class: Option<i64>,
-    /// The class of the rows from which the write's own rows were computed. They are from the version on which it is
-    /// based.
+    /// The class of rows from which the write's own rows were computed. These rows are from the version on which it
+    /// is based.
     pub reads_class: Option<i64>,
     /// The progress of an application.
     pub progress: Option<(String, i64)>,
-    /// The data file whose rows are deleted, and their numbers. Such a write has an application's progress that no
-    /// other write has, so it can be found in the log.
+    /// The data file whose rows are deleted, and their positions. Such a write records progress of an application
+    /// that no other write records, so that it can be found in the log.
     pub deletes: Option<(String, BTreeSet<u64>)>,
-    /// The version whose files should be restored, and a text that no other write has. The version that is
-    /// replaced is in [`Write::replaces`].
+    /// The version to restore, and a unique text. The version that is replaced is in [`Write::replaces`].
     pub restores: Option<(u64, String)>,
     /// The value of the property [`MINE`], which no other write uses.
     pub property: Option<String>,
-    /// The name that no other write has of a new column.
+    /// The unique name of a new column.
     pub column: Option<String>,
-    /// The columns by which the table is to be clustered, and a text that no other write has.
+    /// The new clustering columns, and a unique text.
     pub clusters: Option<(Vec<String>, String)>,
     /// Whether the write replaces the table with a new one.
     pub redefines: bool,
@@ -69,16 +68,16 @@ pub fn class_of(row: i64) -> i64 {
     row.rem_euclid(CLASSES)
 }
 
-/// The intended operation of a process.
+/// The operation that a process intends.
 #[derive(Debug, Clone)]
 pub enum Intent {
     /// To commit a write.
     Write(Box<Write>),
-    /// To read the table at the newest version, or at this one.
+    /// To read the table at the newest version, or at the given version.
     Read(Option<u64>),
-    /// To look for the commit with this id, which is known to be at this version.
+    /// To look for the commit with this id, which is known to have this version.
     Find(String, u64),
-    /// To do something that does not commit, such as a checkpoint.
+    /// To do something that makes no commit, such as writing a checkpoint.
     Maintain,
 }
 
@@ -89,7 +88,7 @@ impl Intent {
     }
 }
 
-/// What a process has seen of a version.
+/// The state of a version as a process has seen it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     /// The version.
@@ -98,22 +97,22 @@ pub struct View {
     pub files: BTreeSet<String>,
     /// The newest progress of each application.
     pub progress: BTreeMap<String, i64>,
-    /// The version that the same handle had before.
+    /// The version that the same handle had before this read.
     pub before: Option<u64>,
 }
 
-/// A batch of a stream.
+/// A batch that a stream has returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Streamed {
-    /// The number of the stream among its process's.
+    /// The number of the stream among the streams of its process.
     pub stream: u64,
-    /// The version of the snapshot that the stream began with.
+    /// The version of the snapshot with which the stream began.
     pub began_with: u64,
-    /// The version in which the stream stands after the batch.
+    /// The version that the stream has reached at the end of the batch.
     pub version: u64,
-    /// Whether that is the snapshot.
+    /// Whether the batch ends within that snapshot.
     pub is_initial: bool,
-    /// The logical files.
+    /// The logical files in the batch.
     pub files: Vec<String>,
 }
 
@@ -122,11 +121,11 @@ pub struct Streamed {
 pub enum Found {
     /// At this version.
     At(u64),
-    /// It was not found when no request was in progress any more.
+    /// It was not found, after all requests had ended.
     Nowhere,
 }
 
-/// The result that a process received.
+/// The result that a process received for an operation.
 #[derive(Debug, Clone)]
 pub enum Outcome {
     /// The write was committed as this version.
@@ -160,7 +159,7 @@ pub enum Outcome {
     Streamed(Streamed),
     /// The search found the commit here.
     Found(Found),
-    /// The operation was done, or there was nothing to do.
+    /// The operation was done, or it was not necessary.
     Done,
 }
 
@@ -169,17 +168,17 @@ pub enum Outcome {
 pub struct Operation {
     /// The name of the process.
     pub process: String,
-    /// A description of the operation for people.
+    /// A description of the operation, for messages.
     pub verb: &'static str,
-    /// When it began.
+    /// The time at which the operation began.
     pub began: u64,
     /// When the process learned the outcome; `None` if it crashed before that.
     pub ended: Option<u64>,
-    /// The intended operation.
+    /// The operation that was intended.
     pub intent: Intent,
-    /// The result; `None` if the process crashed before it.
+    /// The result; `None` if the process crashed before it received one.
     pub outcome: Option<Outcome>,
-    /// How many of its requests failed.
+    /// The number of requests of this operation that failed.
     pub faults: u64,
 }
 
@@ -188,7 +187,7 @@ pub struct Operation {
 pub struct History(Mutex<Vec<Operation>>);
 
 impl History {
-    /// Adds an operation that begins; returns its number.
+    /// Adds an operation that begins now; returns its number.
     pub fn begin(&self, process: String, verb: &'static str, began: u64, intent: Intent) -> usize {
         let mut operations = self.lock();
         operations.push(Operation { process, verb, began, ended: None, intent, outcome: None, faults: 0 });
@@ -201,12 +200,12 @@ impl History {
         (operation.ended, operation.outcome, operation.faults) = (Some(ended), Some(outcome), faults);
     }
 
-    /// Replaces the intent of operation `number` once it is known on which version it is based.
+    /// Replaces the intent of operation `number`, once the version on which it is based is known.
     pub fn intend(&self, number: usize, intent: Intent) {
         self.lock()[number].intent = intent;
     }
 
-    /// Records where the commit of operation `number` was found. Its outcome was unknown until now.
+    /// Records where the commit of operation `number` was found. Until now, its outcome was unknown.
     pub fn found(&self, number: usize, now: u64, place: Found) {
         let operation = &mut self.lock()[number];
         if let Some(Outcome::Unknown { found, .. }) = &mut operation.outcome {
@@ -226,7 +225,7 @@ impl History {
 }
 
 impl Operation {
-    /// Returns the intended write.
+    /// Returns the write that the operation intends, if it intends one.
     pub fn write(&self) -> Option<&Write> {
         if let Intent::Write(write) = &self.intent { Some(write) } else { None }
     }
@@ -239,7 +238,7 @@ impl Operation {
         }
     }
 
-    /// Returns the version that the operation is known to have committed, and the id of the transaction.
+    /// If the operation is known to have committed, returns the version and the id of the transaction.
     pub fn committed(&self) -> Option<(u64, &str)> {
         match self.outcome.as_ref()? {
             Outcome::Committed { version, txn_id } => Some((*version, txn_id)),

@@ -1,4 +1,4 @@
-//! A naive replay that applies every line of every commit, oldest first. Protocol: "Action Reconciliation".
+//! A naive replay that applies every line of every commit, the oldest first. (Protocol: "Action Reconciliation".)
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,12 +30,12 @@ pub struct Log {
 }
 
 impl Log {
-    /// Reads the log below `root` in `objects`: every commit that ever existed, with its only content, and the deletion
-    /// vectors to which it refers.
+    /// Reads the log below `root` in `objects`: every commit that ever existed, even if it has been deleted since,
+    /// and the deletion vectors to which the commits refer.
     ///
     /// # Errors
-    /// The problems of the log: a commit that was replaced, a deletion vector that cannot be read, and the errors of
-    /// [`Log::replay`].
+    /// Returns the problem of the log: a commit that was overwritten, a deletion vector that cannot be read, and the
+    /// errors of [`Log::replay`].
     pub fn read(objects: &Objects, root: &str) -> Result<Self, String> {
         let prefix = format!("{root}/_delta_log/");
         let mut commits = Vec::new();
@@ -55,10 +55,11 @@ impl Log {
         Ok(log)
     }
 
-    /// Replays the commits among `files`, names with contents in the order of the names.
+    /// Replays the commits among `files`, which are pairs of a name and its contents, ordered by name.
     ///
     /// # Errors
-    /// The problems of the log: a gap, a line that is not one action, a file that is added or removed twice.
+    /// Returns the problem of the log: a missing version, a line that is not one action, a file that is added or
+    /// removed twice.
     pub fn replay<'a>(
         files: impl IntoIterator<Item = (&'a str, impl AsRef<[u8]> + 'a)>,
     ) -> Result<Self, String> {

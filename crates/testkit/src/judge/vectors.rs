@@ -1,4 +1,4 @@
-//! Deletion vectors, decoded naively. Protocol: "Deletion Vectors", "Deletion Vector Format".
+//! A naive decoder of deletion vectors. (Protocol: "Deletion Vectors", "Deletion Vector Format".)
 //!
 //! ```text
 //! blob   u32 magic │ u64 buckets │ u32 key, 32-bit Roaring bitmap │ …       little endian
@@ -14,11 +14,11 @@ use crate::store::Objects;
 
 const MAGIC: u32 = 1_681_511_377;
 
-/// The characters of Z85, by their values.
+/// The characters of the Z85 encoding, ordered by their values.
 const ALPHABET: &[u8; 85] =
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
 
-/// The location of a deletion vector, according to its descriptor.
+/// A deletion vector, as its descriptor describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Vector {
     storage: String,
@@ -29,7 +29,7 @@ pub(super) struct Vector {
 }
 
 impl Vector {
-    /// Returns the vector of a file action with this `deletionVector`.
+    /// Parses the field `deletionVector` of a file action.
     pub(super) fn of(fields: &Map<String, Value>) -> Result<Self, String> {
         let text = |name: &str| {
             let text = fields.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -46,13 +46,15 @@ impl Vector {
         })
     }
 
-    /// Returns the id that distinguishes the vector from other vectors of its file. Protocol: "Derived Fields".
+    /// Returns the id that distinguishes the vector from other vectors of its data file. (Protocol: "Derived
+    /// Fields".)
     pub(super) fn id(&self) -> String {
         let offset = self.offset.map(|offset| format!("@{offset}")).unwrap_or_default();
         format!("{}{}{offset}", self.storage, self.text)
     }
 
-    /// Returns the rows that the vector deletes. Its file may be any that `objects` below `root` have ever contained.
+    /// Returns the rows that the vector deletes. Its file may be any file that `objects` has ever contained below
+    /// `root`.
     pub(super) fn rows(&self, objects: &Objects, root: &str) -> Result<BTreeSet<u64>, String> {
         let size = usize::try_from(self.size).map_err(|error| error.to_string())?;
         let blob = match self.storage.as_str() {
@@ -67,7 +69,8 @@ impl Vector {
         Ok(rows)
     }
 
-    /// Returns the path of the file with the vector, relative to the table; `None` if the vector is in the log.
+    /// Returns the path of the file that contains the vector, relative to the table; `None` if the log contains the
+    /// vector itself.
     pub(super) fn path(&self) -> Result<Option<String>, String> {
         if self.storage == "i" {
             return Ok(None);
@@ -108,7 +111,7 @@ fn decode(blob: &[u8]) -> Result<BTreeSet<u64>, String> {
     }
 }
 
-/// Decodes groups of five characters to four bytes each.
+/// Decodes each group of five characters to four bytes.
 fn z85(text: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     for group in text.as_bytes().chunks(5) {
@@ -131,7 +134,8 @@ fn z85(text: &str) -> Result<Vec<u8>, String> {
 mod tests {
     use super::*;
 
-    /// The example of ZeroMQ's RFC 32, and "JSON Example 1" of "Deletion Vector Descriptor Schema".
+    /// The expected values are from ZeroMQ's RFC 32, and from "JSON Example 1" of "Deletion Vector Descriptor
+    /// Schema".
     #[test]
     fn z85_is_that_of_the_standard() {
         assert_eq!(z85("HelloWorld").unwrap(), [0x86, 0x4f, 0xd2, 0x6f, 0xb5, 0x59, 0xf7, 0x5b]);

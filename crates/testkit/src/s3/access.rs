@@ -1,4 +1,5 @@
-//! Decides which requests are allowed: they must be signed with the known key, and have the right session token.
+//! Decides which requests are allowed: they must be signed with the known access key, and have the right session
+//! token.
 
 use std::sync::Arc;
 

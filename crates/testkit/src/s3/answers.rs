@@ -1,4 +1,4 @@
-//! Errors as S3 sends them: XML with a code and the id of the request.
+//! Error responses as S3 sends them: XML with a code and the id of the request.
 
 use bytes::Bytes;
 use hyper::http::request::Parts;
@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 use super::requests::{decoded, header, parameter};
 use super::settings::Settings;
 
-/// An error with which a request is answered.
+/// An error response to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorAnswer {
-    /// The code of S3, such as `SlowDown`.
+    /// S3's code of the error, such as `SlowDown`.
     pub code: String,
-    /// The status. None for the status that S3 sends with the code.
+    /// The status; `None` for the status that S3 sends with the code.
     #[serde(default)]
     pub status: Option<u16>,
     /// The number of seconds after which the client should try again, for the header `Retry-After`.
     #[serde(default)]
     pub retry_after: Option<u32>,
-    /// Whether the request takes effect nevertheless.
+    /// Whether the request takes effect in spite of the error.
     #[serde(default)]
     pub after_effect: bool,
 }
@@ -41,21 +41,21 @@ impl ErrorAnswer {
         self
     }
 
-    /// Asks the client to try again after these seconds.
+    /// Asks the client to try again after this number of seconds.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
         self
     }
 
-    /// Makes the request take effect nevertheless.
+    /// Makes the request take effect in spite of the error.
     #[must_use]
     pub fn after_effect(mut self) -> Self {
         self.after_effect = true;
         self
     }
 
-    /// Returns the answer, without the id of the request.
+    /// Returns the response, still without the id of the request.
     pub(super) fn response(&self) -> Response<Bytes> {
         let known = S3ErrorCode::from_bytes(self.code.as_bytes()).and_then(|code| code.status_code());
         let status = self.status.and_then(|status| StatusCode::from_u16(status).ok()).or(known);
@@ -67,7 +67,7 @@ impl ErrorAnswer {
     }
 }
 
-/// Returns the answer to a request that is signed for the wrong region.
+/// Returns the error response to a request that is signed for a wrong region; `None` if the region is right.
 pub(super) fn wrong_region(parts: &Parts, settings: &Settings) -> Option<Response<Bytes>> {
     let right = settings.region.as_deref()?;
     let signed = signed_region(parts).filter(|signed| signed != right)?;
@@ -89,7 +89,7 @@ pub(super) fn wrong_region(parts: &Parts, settings: &Settings) -> Option<Respons
     Some(response)
 }
 
-/// Returns the region in the scope of the signature: `Credential=key/day/region/s3/aws4_request`.
+/// Returns the region for which a request is signed: `Credential=key/day/region/s3/aws4_request`.
 fn signed_region(parts: &Parts) -> Option<String> {
     let query = parts.uri.query().unwrap_or_default();
     let credential = match header(parts, "authorization") {
@@ -107,7 +107,7 @@ fn error(status: StatusCode, code: &str, detail: &str) -> Response<Bytes> {
     response
 }
 
-/// Writes the id of the request into a header, and into the body of an error.
+/// Adds the id of the request to a response: to a header and, if it is an error, to the body.
 pub(super) fn identify(response: &mut Response<Bytes>, number: u64) {
     let id = format!("TESTKIT{number:09}");
     let status = response.status();

@@ -1,4 +1,4 @@
-//! The content of the server: buckets of objects and of uploads that are not completed.
+//! The contents of the server: buckets with objects, and with uploads that have not been completed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,11 +20,12 @@ pub(super) enum Refusal {
     PreconditionFailed,
 }
 
-/// The entity tag of an object: the MD5 digest of its content, or of the digests of its parts.
+/// The entity tag of an object: the MD5 digest of its contents or, after a multipart upload, of the digests of its
+/// parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Etag {
     pub(super) digest: [u8; 16],
-    /// The number of parts; 0 if the object was put as a whole.
+    /// The number of parts; 0 if the object was put in a single request.
     pub(super) parts: usize,
 }
 
@@ -55,12 +56,12 @@ impl Object {
     }
 }
 
-/// The condition of a write.
+/// The condition under which an object may be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Condition {
     Always,
     IfAbsent,
-    /// Only if the object has this entity tag, without quotes.
+    /// The object must exist and have this entity tag, which is given without quotes.
     IfMatch(String),
 }
 
@@ -75,7 +76,7 @@ impl Bucket {
         self.objects.get(key).ok_or(Refusal::NoSuchKey)
     }
 
-    /// Returns whether a write of `key` may take place now.
+    /// Checks whether `key` may now be written under this condition.
     pub(super) fn check(&self, key: &str, condition: &Condition) -> Result<(), Refusal> {
         match condition {
             Condition::Always => Ok(()),
@@ -86,7 +87,7 @@ impl Bucket {
         }
     }
 
-    /// Writes an object. The caller holds the lock of all buckets, so that the check and the write are one step.
+    /// Writes an object. The caller holds the lock of all buckets, so that the check and the write are a single step.
     pub(super) fn put(&mut self, key: String, object: Object, condition: &Condition) -> Result<(), Refusal> {
         self.check(&key, condition)?;
         self.objects.insert(key, object);
@@ -98,7 +99,7 @@ impl Bucket {
 pub(super) struct Buckets(BTreeMap<String, Bucket>);
 
 impl Buckets {
-    /// Creates a bucket, unless it exists.
+    /// Creates a bucket if it does not exist.
     pub(super) fn create(&mut self, name: &str) {
         self.0.entry(name.to_owned()).or_default();
     }

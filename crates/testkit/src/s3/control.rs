@@ -1,17 +1,17 @@
 //! A server that other processes control through plain HTTP with JSON.
 //!
-//! | request | what |
+//! | request | what it does |
 //! | --- | --- |
 //! | `POST /buckets/<bucket>` | creates a bucket |
 //! | `PUT /faults` | replaces the rules: a list of [`Rule`](super::Rule) |
-//! | `GET /requests`, `DELETE /requests` | returns the requests so far; `DELETE` forgets them |
+//! | `GET /requests`, `DELETE /requests` | returns the requests so far; `DELETE` also clears the record |
 //! | `GET /settings`, `PATCH /settings` | returns or changes the fields of [`Settings`] |
-//! | `GET`, `PUT`, `DELETE /objects/<bucket>/<key>` | the content of an object |
-//! | `PUT /modified/<bucket>/<key>` | sets when an object was modified, in milliseconds since 1970 |
+//! | `GET`, `PUT`, `DELETE /objects/<bucket>/<key>` | reads, writes or deletes an object |
+//! | `PUT /modified/<bucket>/<key>` | sets the modification time of an object, in milliseconds since 1970 |
 //! | `GET /keys/<bucket>?prefix=<prefix>` | returns all keys with a prefix |
 //! | `GET /uploads/<bucket>` | returns the keys of the open uploads |
 //! | `POST /fill/<bucket>` | writes many objects: a [`Fill`] |
-//! | `POST /reset` | forgets buckets, rules, requests and changed settings |
+//! | `POST /reset` | deletes all buckets, rules and recorded requests, and restores the settings |
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use super::requests::{decoded, parameter};
 use super::running::Running;
 use super::{S3Server, Settings};
 
-/// Objects `<prefix>00000000<suffix>`, `<prefix>00000001<suffix>` and so on, with the same content.
+/// The objects `<prefix>00000000<suffix>`, `<prefix>00000001<suffix>` and so on, all with the same contents.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fill {
@@ -41,12 +41,12 @@ pub struct Fill {
     pub suffix: String,
     /// The number of objects.
     pub count: usize,
-    /// The content of each object.
+    /// The contents of each object.
     #[serde(default)]
     pub content: String,
 }
 
-/// A server with a port for its control. Both stop when it is dropped.
+/// An S3 server with a second port that controls it. Both are closed when the value is dropped.
 #[derive(Debug)]
 pub struct Controlled {
     server: Arc<S3Server>,
@@ -54,7 +54,7 @@ pub struct Controlled {
 }
 
 impl Controlled {
-    /// Opens a port for the control of `server`.
+    /// Opens a port that controls `server`.
     pub fn new(server: S3Server) -> Self {
         let server = Arc::new(server);
         let served = server.clone();
@@ -62,18 +62,18 @@ impl Controlled {
         Self { server, control: Running::start(answer) }
     }
 
-    /// Returns the URL of the server for S3.
+    /// Returns the URL of the S3 interface.
     pub fn endpoint(&self) -> String {
         self.server.endpoint()
     }
 
-    /// Returns the URL of the control.
+    /// Returns the URL of the control interface.
     pub fn control(&self) -> String {
         self.control.endpoint()
     }
 }
 
-/// The reason why a request cannot be carried out.
+/// The reason why a request to the control interface cannot be carried out.
 struct Refused(StatusCode, String);
 
 type Answer = Result<Bytes, Refused>;
@@ -149,7 +149,7 @@ fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
     serde_json::from_slice(body).map_err(|error| Refused(StatusCode::BAD_REQUEST, error.to_string()))
 }
 
-/// Changes the settings that `fields` names.
+/// Changes the settings that are named in `fields`.
 fn change(server: &S3Server, fields: serde_json::Map<String, Value>) -> Result<(), Refused> {
     let mut changed = json!(server.settings());
     for (name, value) in fields {

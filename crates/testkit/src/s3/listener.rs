@@ -1,4 +1,4 @@
-//! The layer between the port and the operations, which records requests and injects faults.
+//! The layer between the port and the S3 operations. It records requests and injects faults.
 
 use std::fmt;
 use std::future::pending;
@@ -22,7 +22,7 @@ use super::requests::Request;
 use super::rules::{Fault, Plan};
 use super::running::Running;
 
-/// The connection is closed without an answer.
+/// Signals that the connection should be closed without a response.
 #[derive(Debug)]
 struct Closed;
 
@@ -56,7 +56,8 @@ async fn answer(
 ) -> Result<Response<Body>, Closed> {
     let (parts, content) = request.into_parts();
     let content = content.collect().await.map_err(|_| Closed)?.to_bytes();
-    // The request runs in its own task, which continues when the client gives up: it may take effect later.
+    // The request runs in its own task. If the client gives up, the task continues, so the request may take effect
+    // later.
     let outcome = tokio::spawn(handle(shared, service, parts, content)).await;
     match outcome.map_err(|_| Closed)? {
         Outcome::Answered(response) => Ok(response),
@@ -74,7 +75,7 @@ async fn handle(shared: Arc<Shared>, service: S3Service, parts: Parts, content: 
         (Arc::new(Line::default()), plan.bytes_per_second),
     ]);
     if plan.latency_ms > 0 {
-        // Even a sleep of zero milliseconds would take up to a millisecond.
+        // Even a sleep of zero milliseconds may take up to a millisecond.
         tokio::time::sleep(Duration::from_millis(plan.latency_ms)).await;
     }
     lines.pass(content.len()).await;
@@ -104,7 +105,7 @@ async fn handle(shared: Arc<Shared>, service: S3Service, parts: Parts, content: 
     Outcome::Answered(Response::from_parts(head, body(bytes, end, lines)))
 }
 
-/// Lets the request take effect, unless a fault prevents that. Returns the answer, if there is one.
+/// Lets the request take effect, unless a fault prevents it. Returns the response, if there should be one.
 async fn respond(
     shared: &Shared,
     service: S3Service,

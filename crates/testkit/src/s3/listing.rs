@@ -1,19 +1,19 @@
-//! A page of a listing: keys and common prefixes in the order of their bytes.
+//! Creates a page of a listing: keys and common prefixes, ordered by their bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use super::buckets::Object;
 
-/// The parameters of the request.
+/// The parameters of a listing request.
 #[derive(Debug, Default)]
 pub(super) struct Listing<'a> {
     pub(super) prefix: &'a str,
-    /// Empty if keys are not grouped into common prefixes.
+    /// The delimiter; empty if keys are not grouped into common prefixes.
     pub(super) delimiter: &'a str,
-    /// Only entries after this text are listed. It is where the client starts, or the last entry of the previous page.
+    /// Only entries after this text are listed. It is the client's start or the last entry of the previous page.
     pub(super) after: &'a str,
-    /// The number of entries, common prefixes included.
+    /// The maximum number of entries, including common prefixes.
     pub(super) limit: usize,
 }
 
@@ -31,7 +31,7 @@ impl Entry {
 }
 
 impl Listing<'_> {
-    /// Returns the entries of the page, and whether there are more.
+    /// Returns the entries of the page, and whether more pages follow.
     pub(super) fn page(&self, objects: &BTreeMap<String, Object>) -> (Vec<Entry>, bool) {
         let mut entries = Vec::new();
         let is_past = !self.after.is_empty() && self.after >= self.prefix;
@@ -48,8 +48,7 @@ impl Listing<'_> {
                     None => Entry::Key(key.clone()),
                     Some(common) => Entry::CommonPrefix(common.to_owned()),
                 };
-                // A common prefix is an entry of its own. The prefix may come before `after` even though this key does
-                // not.
+                // A common prefix is an entry of its own. It may come before `after` although this key does not.
                 if entry.text() > self.after {
                     if entries.len() == self.limit {
                         return (entries, true);
@@ -57,7 +56,7 @@ impl Listing<'_> {
                     entries.push(entry);
                 }
                 if let Some(common) = common {
-                    // The keys below the prefix are skipped by a new search.
+                    // Continues the search after all keys that begin with the prefix.
                     from = after_prefix(common).map(Bound::Included);
                     break;
                 }
@@ -67,11 +66,11 @@ impl Listing<'_> {
     }
 }
 
-/// Returns the first text after all texts with this prefix, if there is one.
+/// Returns the first text that comes after all texts with this prefix; `None` if there is none.
 fn after_prefix(prefix: &str) -> Option<String> {
     let mut text = prefix.to_owned();
     while let Some(last) = text.pop() {
-        // UTF-8 keeps the order of characters; surrogates are not characters.
+        // UTF-8 keeps the order of code points, and surrogates are not characters.
         let next = (u32::from(last) + 1..=u32::from(char::MAX)).find_map(char::from_u32);
         if let Some(next) = next {
             text.push(next);
@@ -91,7 +90,7 @@ mod tests {
         keys.iter().map(|key| ((*key).to_owned(), Object::new(Bytes::new()))).collect()
     }
 
-    /// All pages of a listing, as texts.
+    /// Returns the entries on all pages of a listing.
     fn pages(objects: &BTreeMap<String, Object>, prefix: &str, delimiter: &str, limit: usize) -> Vec<String> {
         let (mut texts, mut last) = (Vec::new(), String::new());
         loop {

@@ -1,4 +1,4 @@
-//! A server for S3 in memory, which counts requests and makes them fail.
+//! An S3 server in memory, which records requests and makes them fail.
 //!
 //! ```
 //! use deltalog_testkit::s3::{ErrorAnswer, Fault, Kind, Rule, S3Server, When};
@@ -14,11 +14,11 @@
 //! assert!(server.take_requests().is_empty());
 //! ```
 //!
-//! - The crate `s3s` provides operations, signatures and the XML; conditions of writes are exact, because the check and
-//!   the write are one step under one lock.
-//! - Below `s3s`, at the HTTP service, requests are counted, delayed, and answered or left unanswered as [`Rule`]s say.
-//! - A request continues when its client gives up, so that it may take effect later.
-//! - Buckets are in the path of a request, not in the name of the host.
+//! - The crate `s3s` provides operations, signatures and the XML. Conditional writes are exact, because the check and
+//!   the write happen under the same lock.
+//! - Below `s3s`, in the HTTP service, requests are recorded and delayed, and [`Rule`]s decide how they fail.
+//! - If a client gives up a request, the request continues, so it may take effect later.
+//! - The bucket is the first part of the path of a request, and not a part of the host name.
 
 mod access;
 mod answers;

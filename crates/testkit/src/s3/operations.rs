@@ -1,4 +1,4 @@
-//! The operations of S3 that the server supports.
+//! The S3 operations that the server supports.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::Shared;
 use super::buckets::{Condition, Etag, Object, Refusal};
 use super::listing::{Entry, Listing};
 
-/// Implements the operations on the content of a server.
+/// Implements the operations on the contents of a server.
 pub(super) struct Operations(pub(super) Arc<Shared>);
 
 impl From<Refusal> for S3Error {
@@ -62,18 +62,18 @@ async fn content(body: Option<StreamingBlob>) -> S3Result<Bytes> {
         let chunk = chunk.map_err(|source| S3Error::with_source(S3ErrorCode::IncompleteBody, source))?;
         rest.extend_from_slice(&chunk);
     }
-    // A body in one piece is not copied.
+    // If the body consists of a single piece, it is not copied.
     Ok(if rest.is_empty() { first } else { [first, rest.into()].concat().into() })
 }
 
-/// Returns the error of a read whose conditions do not hold.
+/// Returns the error for a read whose conditions are not met; `None` if they are met.
 fn check_read(object: &Object, is: Option<ETagCondition>, is_not: Option<ETagCondition>) -> S3Result<()> {
     let matches = |condition: &ETagCondition| match condition {
         ETagCondition::Any => true,
         ETagCondition::ETag(tag) => tag.value() == object.etag.to_string(),
     };
     let is_weak = |condition: &ETagCondition| matches!(condition, ETagCondition::ETag(ETag::Weak(_)));
-    // A weak tag says nothing about the bytes. (RFC 9110, 13.1.1.)
+    // A weak tag does not identify the bytes, so `If-Match` never matches it. (RFC 9110, 13.1.1.)
     if is.is_some_and(|condition| is_weak(&condition) || !matches(&condition)) {
         return Err(Refusal::PreconditionFailed.into());
     }
@@ -84,7 +84,7 @@ fn check_read(object: &Object, is: Option<ETagCondition>, is_not: Option<ETagCon
 }
 
 impl Operations {
-    /// Returns the tag in the answer to a read.
+    /// Returns the entity tag in the response to a read.
     fn tag(&self, etag: Etag) -> Option<ETag> {
         if self.0.settings().weak_tags { Some(ETag::Weak(etag.to_string())) } else { quoted(etag) }
     }
@@ -273,7 +273,7 @@ impl S3 for Operations {
         let bucket = buckets.get_mut(&input.bucket)?;
         let object = bucket.uploads.assemble(&input.key, &input.upload_id, &named, minimum_part)?;
         let e_tag = quoted(object.etag);
-        // An upload that is refused stays open: its owner must abort it.
+        // An upload whose completion is refused stays open: its owner must abort it.
         bucket.put(input.key.clone(), object, &condition)?;
         bucket.uploads.close(&input.key, &input.upload_id)?;
         answer(CompleteMultipartUploadOutput {
@@ -294,7 +294,7 @@ impl S3 for Operations {
     }
 }
 
-/// A token says where a page ended. It is not a key, so clients cannot mistake it for one.
+/// A token encodes where a page ended. It does not look like a key, so that clients cannot confuse the two.
 fn token(last: &str) -> String {
     format!("after-{}", utf8_percent_encode(last, NON_ALPHANUMERIC))
 }

@@ -1,4 +1,4 @@
-//! Limits how fast bytes are sent, and makes bodies end too early.
+//! Limits the speed at which bytes are sent, and ends bodies too early.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,17 +11,17 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use tokio::time::{Instant, sleep_until};
 
-/// The number of bytes that are sent at once when the speed is limited.
+/// The number of bytes that are sent at once if the speed is limited.
 const CHUNK: usize = 64 << 10;
 
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// A channel with limited bandwidth. There is one for the whole server, and one for each slow request.
+/// A channel with limited bandwidth. The whole server has one, and so has each slow request.
 #[derive(Debug, Default)]
 pub(super) struct Line(Mutex<Option<Instant>>);
 
 impl Line {
-    /// Waits until `size` bytes have passed at this speed, after all earlier bytes.
+    /// Waits until all earlier bytes and then `size` more bytes have passed at this speed.
     pub(super) async fn pass(&self, size: usize, bytes_per_second: Option<u64>) {
         let Some(speed) = bytes_per_second else { return };
         let needed = Duration::from_secs_f64(size as f64 / speed.max(1) as f64);
@@ -35,7 +35,7 @@ impl Line {
     }
 }
 
-/// The connections through which a body is sent, each with its speed.
+/// The channels through which a body is sent, each with its speed.
 #[derive(Debug, Clone)]
 pub(super) struct Lines(pub(super) [(Arc<Line>, Option<u64>); 2]);
 
@@ -51,7 +51,7 @@ impl Lines {
     }
 }
 
-/// Returns a body of `content`. It ends with an error after `end` bytes, unless the content ends there.
+/// Returns a body of `content`. If the content has more than `end` bytes, the body ends with an error after these.
 pub(super) fn body(content: Bytes, end: usize, lines: Lines) -> Body {
     let is_cut = end < content.len();
     if !is_cut && lines.are_fast() {
@@ -63,7 +63,7 @@ pub(super) fn body(content: Bytes, end: usize, lines: Lines) -> Body {
         async move {
             if at >= end {
                 if is_cut && at == end {
-                    // Earlier bytes are sent while the body is pending.
+                    // Bytes that were already yielded are sent while the body is pending.
                     tokio::task::yield_now().await;
                     let cut = io::Error::new(io::ErrorKind::ConnectionAborted, "the body is cut");
                     return Some((Err(cut), (at + 1, lines)));

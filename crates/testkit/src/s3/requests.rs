@@ -39,28 +39,29 @@ pub enum Kind {
     Other,
 }
 
-/// A request and its answer.
+/// A request, and properties of its response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Request {
-    /// The number of the request, which is also in its id.
+    /// The number of the request, which its id also contains.
     pub number: u64,
     /// The kind.
     pub kind: Kind,
     /// The bucket.
     pub bucket: String,
-    /// The key. For a listing, this is the prefix; for DeleteObjects, all keys as in the XML, one per line.
+    /// The key. For a listing, this is the prefix; for DeleteObjects, all keys as they occur in the XML, one per
+    /// line.
     pub key: String,
     /// The query, as it was sent.
     pub query: String,
     /// The `Range` header.
     pub range: Option<String>,
-    /// The size of the request's body.
+    /// The size of the request's body in bytes.
     pub bytes_in: usize,
-    /// The size of the part of the body that was sent.
+    /// The number of bytes of the response's body that were sent.
     pub bytes_out: usize,
-    /// The status that was sent. None if there was no answer.
+    /// The status of the response; `None` if there was no response.
     pub status: Option<u16>,
-    /// The numbers of the rules that applied, in the order in which they were given.
+    /// The indexes of the rules that applied to the request, in order.
     pub rules: Vec<usize>,
 }
 
@@ -120,7 +121,7 @@ pub(super) fn header<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
     parts.headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// Returns the value of a parameter of a query, empty if it has none.
+/// Returns the value of a parameter of a query; empty if it has no value.
 pub(super) fn parameter(query: &str, name: &str) -> Option<String> {
     query.split('&').find_map(|pair| {
         let (found, value) = pair.split_once('=').unwrap_or((pair, ""));

@@ -1,4 +1,4 @@
-//! Rules that make requests fail or slow.
+//! Rules that make requests fail or slow them down.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,36 +12,36 @@ use crate::random::Random;
 pub enum Fault {
     /// The connection is closed, and the request has no effect.
     CloseBefore,
-    /// The connection is closed after the effect: the answer is lost.
+    /// The connection is closed after the request has taken effect, so the response is lost.
     CloseAfter,
-    /// There is no answer and no effect; the connection stays open.
+    /// The request has no effect and gets no response, and the connection stays open.
     SilenceBefore,
-    /// The request takes effect, but there is no answer; the connection stays open.
+    /// The request takes effect but gets no response, and the connection stays open.
     SilenceAfter,
-    /// The connection is closed in the middle of the answer's body.
+    /// The connection is closed in the middle of the response's body.
     CutBody,
-    /// The answer is an error.
+    /// The response is an error.
     Error(ErrorAnswer),
-    /// The request waits these milliseconds before its effect, even if its client gives up before.
+    /// The request waits this number of milliseconds before it takes effect, even if its client gives up earlier.
     LatencyMs(u64),
-    /// Each body of the request is sent and received at this speed.
+    /// The bodies of the request and of the response are transferred at this speed.
     BytesPerSecond(u64),
 }
 
-/// The requests to which a rule applies, among the requests that match it.
+/// To which of the matching requests a rule applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
-    /// All of them.
+    /// To all of them.
     #[default]
     Always,
-    /// The first n of them.
+    /// To the first n of them.
     First(u64),
-    /// Only the n-th one, counted from 1.
+    /// Only to the n-th of them, counted from 1.
     Nth(u64),
-    /// Every k-th one.
+    /// To every k-th of them.
     Every(u64),
-    /// Each of them, with a probability.
+    /// To each of them with a certain probability.
     Chance {
         /// The probability in 1/1000.
         per_mille: u64,
@@ -59,10 +59,10 @@ pub struct Rule {
     /// The kinds of requests; empty for all kinds.
     #[serde(default)]
     pub kinds: Vec<Kind>,
-    /// A text that the key, or the prefix of a listing, contains.
+    /// A text that the key, or the prefix of a listing, must contain.
     #[serde(default)]
     pub key: String,
-    /// Which of the matching requests it affects.
+    /// To which of the matching requests the rule applies.
     #[serde(default)]
     pub when: When,
 }
@@ -73,7 +73,7 @@ impl Rule {
         Self { fault, kinds: Vec::new(), key: String::new(), when: When::Always }
     }
 
-    /// Restricts the rule to requests of this kind, in addition to kinds that were set before.
+    /// Restricts the rule to requests of this kind. If called several times, to all of these kinds.
     #[must_use]
     pub fn on(mut self, kind: Kind) -> Self {
         self.kinds.push(kind);
@@ -87,7 +87,7 @@ impl Rule {
         self
     }
 
-    /// Restricts the rule to some of the requests that match.
+    /// Restricts the rule to some of the matching requests.
     #[must_use]
     pub fn when(mut self, when: When) -> Self {
         self.when = when;
@@ -105,7 +105,7 @@ pub(super) struct Plan {
     pub(super) latency_ms: u64,
     pub(super) bytes_per_second: Option<u64>,
     pub(super) fault: Option<Fault>,
-    /// The indexes of the rules that apply to the request.
+    /// The indexes of all rules that apply to the request.
     pub(super) rules: Vec<usize>,
 }
 
@@ -116,7 +116,7 @@ struct Active {
     random: Random,
 }
 
-/// The rules, and how often each has matched.
+/// The rules, and how many requests each has matched.
 #[derive(Debug, Default)]
 pub(super) struct Rules(Vec<Active>);
 
@@ -129,8 +129,8 @@ impl Rules {
         Self(rules.into_iter().map(active).collect())
     }
 
-    /// Decides what happens to `request`. Latencies add up, and the lowest speed applies. Of all other faults the first
-    /// applies, and later rules do not count the request.
+    /// Decides what happens to `request`. Latencies add up, and the lowest speed applies. Only the first of all other
+    /// faults applies, and rules after it do not count the request.
     pub(super) fn plan(&mut self, request: &Request) -> Plan {
         let mut plan = Plan::default();
         for (number, active) in self.0.iter_mut().enumerate() {
@@ -153,7 +153,7 @@ impl Rules {
 }
 
 impl Active {
-    /// Counts a request that matches; returns whether the rule applies to it.
+    /// Counts a matching request; returns whether the rule applies to it.
     fn applies(&mut self) -> bool {
         self.matched += 1;
         match self.rule.when {
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// The numbers of the requests to which a rule applies, among the first ten that match it.
+    /// Returns the numbers of the requests to which a rule applies, among the first ten that match it.
     fn applied(when: When) -> Vec<usize> {
         let mut rules = Rules::new(vec![Rule::new(Fault::CloseBefore).when(when)]);
         (1..=10).filter(|_| rules.plan(&request()).fault.is_some()).collect()
@@ -217,7 +217,7 @@ mod tests {
         let slow = Plan { latency_ms: 11, bytes_per_second: Some(7), ..Plan::default() };
         let first = Plan { fault: Some(Fault::CloseBefore), rules: vec![0, 1, 3, 4], ..slow };
         assert_eq!(rules.plan(&request()), first);
-        // The second failing rule has not counted the first request.
+        // The second rule has not counted the first request, because the first rule had applied to it.
         let second = rules.plan(&request());
         assert_eq!((second.fault, second.rules), (Some(Fault::CutBody), vec![0, 2, 3, 4]));
         assert_eq!(rules.plan(&request()).fault, None);

@@ -1,4 +1,4 @@
-//! Serves a port with its own threads.
+//! Serves a port on its own threads.
 
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 type AnyError = Box<dyn Error + Send + Sync>;
 
-/// A free port of 127.0.0.1 that is served until this is dropped.
+/// A free port of 127.0.0.1, which is served until this value is dropped.
 #[derive(Debug)]
 pub(super) struct Running {
     address: SocketAddr,
@@ -25,11 +25,11 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Answers the requests to a port with `service`. If the service returns an error, the connection is closed.
+    /// Answers the requests to a port by calling `service`. If it returns an error, the connection is closed.
     ///
     /// # Panics
     ///
-    /// If the system has no free port or cannot start a thread.
+    /// Panics if the system has no free port or cannot start a thread.
     pub(super) fn start<S, B>(service: S) -> Self
     where
         S: Service<Request<Incoming>, Response = Response<B>, Error: Into<AnyError>, Future: Send>,
@@ -51,7 +51,7 @@ impl Running {
             runtime.block_on(async move {
                 let listener = TcpListener::from_std(listener).expect("the socket is usable");
                 tokio::spawn(listen(listener, service));
-                // It does not matter whether a message arrives or the sender is dropped.
+                // Both a message and a dropped sender mean that the server should stop.
                 let _ = stopped.await;
             });
         });
@@ -63,7 +63,7 @@ impl Running {
     }
 }
 
-/// Accepts connections until the runtime ends.
+/// Accepts connections until the runtime shuts down.
 async fn listen<S, B>(listener: TcpListener, service: S)
 where
     S: Service<Request<Incoming>, Response = Response<B>, Error: Into<AnyError>, Future: Send>,
@@ -72,16 +72,17 @@ where
 {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // The client is gone, or too many files are open. In the latter case some must be closed first.
+            // The client may be gone, or too many files may be open. In the latter case, some must be closed first.
             tokio::time::sleep(Duration::from_millis(1)).await;
             continue;
         };
-        // Without this setting, small answers may wait for 40 ms.
+        // Without this setting, small responses may be delayed by 40 ms.
         let _ = stream.set_nodelay(true);
         let service = service.clone();
         tokio::spawn(async move {
-            // Without this setting, a request would be discarded if its client gives up right after it, and the end of
-            // the connection is read together with the request's content. Errors of a connection do not matter here,
+            // Without this setting, a request would be discarded if its client gives up right after sending it, and
+            // the end of the connection is read together with the request's body. Errors of the connection are
+            // ignored here, because the client notices them.
             // because the client sees them.
             http1::Builder::new().half_close(true).serve_connection(TokioIo::new(stream), service).await
         });
@@ -92,7 +93,8 @@ impl Drop for Running {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been printed, and fails requests; drop must not panic.
+            // If the thread has panicked, the message has been printed and requests fail. A second panic in drop must
+            // be avoided.
             let _ = thread.join();
         }
     }

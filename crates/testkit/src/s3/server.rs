@@ -1,4 +1,4 @@
-//! The interface of the server for tests.
+//! The methods of the server that tests call.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -12,9 +12,9 @@ use super::running::Running;
 use super::settings::Settings;
 use super::{Shared, listener, lock};
 
-/// A server on a free port of 127.0.0.1, with its own threads. It stops when it is dropped.
+/// An S3 server on a free port of 127.0.0.1, with its own threads. It stops when it is dropped.
 ///
-/// Its methods access the content directly: they are not requests, and do not fail. They panic if a bucket does not
+/// Its methods access the contents directly, without requests, so no faults apply. They panic if a bucket does not
 /// exist.
 #[derive(Debug)]
 pub struct S3Server {
@@ -28,7 +28,7 @@ impl S3Server {
     ///
     /// # Panics
     ///
-    /// If the system has no port or no thread left.
+    /// Panics if the system has no free port or cannot start a thread.
     pub fn start() -> Self {
         Self::start_with(Settings::default())
     }
@@ -37,7 +37,7 @@ impl S3Server {
     ///
     /// # Panics
     ///
-    /// If the system has no port or no thread left.
+    /// Panics if the system has no free port or cannot start a thread.
     pub fn start_with(settings: Settings) -> Self {
         let shared = Arc::new(Shared::default());
         *lock(&shared.settings) = settings.clone();
@@ -50,7 +50,7 @@ impl S3Server {
         self.running.endpoint()
     }
 
-    /// Returns the options of deltalog with which a table on this server is opened.
+    /// Returns the options with which deltalog opens a table on this server.
     pub fn options(&self) -> Vec<(String, String)> {
         let Settings { access_key, secret_key, region, .. } = self.settings();
         let options = [
@@ -68,12 +68,12 @@ impl S3Server {
         self.shared.settings()
     }
 
-    /// Changes the settings for later requests.
+    /// Changes the settings that apply to later requests.
     pub fn set(&self, change: impl FnOnce(&mut Settings)) {
         change(&mut lock(&self.shared.settings));
     }
 
-    /// Creates a bucket, unless it exists.
+    /// Creates a bucket if it does not exist.
     pub fn create_bucket(&self, name: &str) {
         self.shared.buckets().create(name);
     }
@@ -83,7 +83,7 @@ impl S3Server {
         self.shared.buckets().get(name).is_ok()
     }
 
-    /// Forgets all buckets, rules and requests, and returns to the settings that the server was started with.
+    /// Deletes all buckets, rules and recorded requests, and restores the settings with which the server was started.
     pub fn reset(&self) {
         *self.shared.buckets() = Buckets::default();
         *lock(&self.shared.settings) = self.first_settings.clone();
@@ -96,12 +96,13 @@ impl S3Server {
         *self.shared.rules() = Rules::new(rules.into_iter().collect());
     }
 
-    /// Returns the requests so far, in the order of their ends. A request is recorded before its response is sent.
+    /// Returns the recorded requests, in the order in which they ended. A request is recorded before its response is
+    /// sent.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.log().clone()
     }
 
-    /// Returns the requests so far and forgets them.
+    /// Returns the recorded requests and clears the record.
     pub fn take_requests(&self) -> Vec<Request> {
         std::mem::take(&mut self.shared.log())
     }
@@ -111,7 +112,7 @@ impl S3Server {
         self.fill(bucket, [(key.to_owned(), content.into())]);
     }
 
-    /// Writes many objects. Contents that are clones of each other share their memory.
+    /// Writes many objects. If their contents are clones of each other, they share memory.
     pub fn fill(&self, bucket: &str, objects: impl IntoIterator<Item = (String, Bytes)>) {
         let mut buckets = self.shared.buckets();
         let bucket = buckets.get_mut(bucket).expect("the bucket exists");
@@ -121,7 +122,7 @@ impl S3Server {
         }
     }
 
-    /// Returns the content of an object.
+    /// Returns the contents of an object.
     pub fn get_object(&self, bucket: &str, key: &str) -> Option<Bytes> {
         let buckets = self.shared.buckets();
         let bucket = buckets.get(bucket).expect("the bucket exists");
@@ -134,14 +135,14 @@ impl S3Server {
         buckets.get_mut(bucket).expect("the bucket exists").objects.remove(key).is_some()
     }
 
-    /// Sets when an object was modified; returns whether it exists.
+    /// Sets the modification time of an object; returns whether the object exists.
     pub fn set_modified(&self, bucket: &str, key: &str, time: SystemTime) -> bool {
         let mut buckets = self.shared.buckets();
         let object = buckets.get_mut(bucket).expect("the bucket exists").objects.get_mut(key);
         object.map(|object| object.modified = time).is_some()
     }
 
-    /// Returns all keys with this prefix, sorted.
+    /// Returns all keys with the given prefix, sorted.
     pub fn keys(&self, bucket: &str, prefix: &str) -> Vec<String> {
         let buckets = self.shared.buckets();
         let objects = &buckets.get(bucket).expect("the bucket exists").objects;

@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// The only access key that is known.
+    /// The only access key that the server accepts.
     pub access_key: String,
     /// The secret of the access key.
     pub secret_key: String,
-    /// The session token that each request must have. None if tokens are not checked.
+    /// The session token that each request must contain; `None` if tokens are not checked.
     pub session_token: Option<String>,
-    /// The region for which requests must be signed. None if every region is accepted.
+    /// The region for which requests must be signed; `None` if all regions are accepted.
     pub region: Option<String>,
-    /// The status of the answer to a request that is signed for another region: 400, or 301 for a redirection.
+    /// The status of the response to a request that is signed for another region: 400, or 301 for a redirect.
     pub wrong_region_status: u16,
-    /// Whether conditions of writes are ignored, as some imitations of S3 do.
+    /// Whether conditions of writes are ignored, as some S3-compatible stores do.
     pub ignores_conditions: bool,
-    /// Whether answers to reads have weak entity tags, as behind a proxy that compresses.
+    /// Whether responses to reads have weak entity tags, as behind a compressing proxy.
     pub weak_tags: bool,
-    /// The largest number of entries in a page of a listing.
+    /// The maximum number of entries on a page of a listing.
     pub page_size: usize,
-    /// The smallest size in bytes of a part that is not the last one.
+    /// The minimum size in bytes of a part that is not the last one.
     pub minimum_part: usize,
-    /// The maximum number of bytes that the whole server receives and sends in a second. None if there is no limit.
+    /// The maximum number of bytes per second that the whole server receives and sends; `None` for no limit.
     pub bytes_per_second: Option<u64>,
 }
 

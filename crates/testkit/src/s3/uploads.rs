@@ -1,4 +1,4 @@
-//! Uploads in parts that are neither completed nor aborted.
+//! Multipart uploads that have been neither completed nor aborted.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) struct Uploads {
 }
 
 impl Uploads {
-    /// Returns the id of a new upload.
+    /// Begins an upload, and returns its id.
     pub(super) fn create(&mut self, key: &str) -> String {
         self.created += 1;
         let id = format!("upload-{}", self.created);
@@ -31,7 +31,7 @@ impl Uploads {
         self.open.get_mut(id).filter(|upload| upload.key == key).ok_or(Refusal::NoSuchUpload)
     }
 
-    /// Keeps a part, replacing an earlier one with the same number.
+    /// Stores a part. It replaces an earlier part with the same number.
     pub(super) fn put(&mut self, key: &str, id: &str, number: i32, bytes: Bytes) -> Result<Etag, Refusal> {
         let part = Object::new(bytes);
         let etag = part.etag;
@@ -39,7 +39,7 @@ impl Uploads {
         Ok(etag)
     }
 
-    /// Returns the object that consists of the `named` parts (number and entity tag). The upload stays open.
+    /// Returns the object that consists of the parts `named`, given by number and entity tag. The upload stays open.
     pub(super) fn assemble(
         &mut self,
         key: &str,
@@ -71,7 +71,7 @@ impl Uploads {
         Ok(object)
     }
 
-    /// Forgets an upload, because it is completed or aborted.
+    /// Removes an upload, because it was completed or aborted.
     pub(super) fn close(&mut self, key: &str, id: &str) -> Result<(), Refusal> {
         self.upload(key, id)?;
         self.open.remove(id);

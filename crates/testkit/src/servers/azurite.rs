@@ -1,4 +1,4 @@
-//! Azurite: Azure Blob Storage on a directory.
+//! Azurite: Azure Blob Storage, in a local directory.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,27 +12,27 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use super::process::{Process, status_line, unique};
 use super::{installed, request};
 
-/// A running Azurite, which stops when it is dropped.
+/// A running Azurite. It stops when it is dropped.
 ///
-/// It has Azure's conditional writes: `If-None-Match: *` and `If-Match` of a put. Its account has no hierarchical
-/// namespace.
+/// It supports Azure's conditional writes: `If-None-Match: *` and `If-Match` for puts. Its account has no
+/// hierarchical namespace.
 #[derive(Debug)]
 pub struct Azurite {
     process: Process,
     account: String,
 }
 
-/// The key of the account, which must be in base 64.
+/// The account's key, in base 64.
 const KEY: &str = "ZGVsdGFsb2ctc2VjcmV0";
 
 impl Azurite {
     /// Starts Azurite without containers.
     ///
     /// # Panics
-    /// If Azurite is not installed, or does not run.
+    /// Panics if Azurite is not installed, or does not start.
     pub fn start() -> Self {
         let program = installed::program("azurite/node_modules/azurite/dist/src/blob/main.js");
-        // No other server knows an account of this name.
+        // The account name is unique, so that no other server knows it.
         let account = unique("account");
         let command = |port: u16, data: &Path| {
             let mut command = Command::new("env");
@@ -41,7 +41,7 @@ impl Azurite {
             command.args(["--silent", "--disableTelemetry", "--skipApiVersionCheck", "--location"]).arg(data);
             command
         };
-        // Azurite requires a signature only for a known account.
+        // Azurite requires a signature only if it knows the account.
         let path = format!("/{account}?comp=list");
         let answers = |port| status_line(port, &path).is_some_and(|line| line.contains(" 403 "));
         Self { process: Process::start("Azurite", command, answers), account }
@@ -62,7 +62,7 @@ impl Azurite {
         self.process.directory()
     }
 
-    /// Returns the configuration of a client, in the names of `object_store`.
+    /// Returns the configuration of a client, with the option names of `object_store`.
     pub fn options(&self) -> Vec<(String, String)> {
         let endpoint = self.endpoint();
         [
@@ -78,7 +78,7 @@ impl Azurite {
     /// Creates a container.
     ///
     /// # Panics
-    /// If the server refuses the request.
+    /// Panics if the server refuses the request.
     pub fn create_bucket(&self, name: &str) {
         let (status, body) = self.put(&format!("{name}?restype=container"), &[]);
         let log = self.process.log();
@@ -88,7 +88,7 @@ impl Azurite {
     /// Creates an empty blob with exactly this name. Hadoop's clients treat it as a directory.
     ///
     /// # Panics
-    /// If the server refuses the request.
+    /// Panics if the server refuses the request.
     pub fn create_marker(&self, bucket: &str, key: &str) {
         let headers =
             [("content-length", "0"), ("x-ms-blob-type", "BlockBlob"), ("x-ms-meta-hdi_isfolder", "true")];
@@ -96,8 +96,8 @@ impl Azurite {
         assert_eq!(status, 201, "Azurite did not create the blob {key}: {body}");
     }
 
-    /// Returns a signature that gives a client access to a container, with `permissions` such as `rl`, until a time
-    /// in the form `2030-01-01T00:00:00Z`. ("Create a service SAS", version 2018-11-09.)
+    /// Returns a signature that gives a client access to a container until a certain time. `permissions` are letters
+    /// such as `rl`, and `until` has the format `2030-01-01T00:00:00Z`. ("Create a service SAS", version 2018-11-09.)
     pub fn signature(&self, bucket: &str, permissions: &str, until: &str) -> String {
         let resource = format!("/blob/{}/{bucket}", self.account);
         let version = "2018-11-09";

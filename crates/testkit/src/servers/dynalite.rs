@@ -1,4 +1,4 @@
-//! dynalite: DynamoDB in memory, and a proxy in front of it that loses answers.
+//! dynalite: DynamoDB in memory, behind a proxy that can lose requests and responses.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Write};
@@ -14,9 +14,9 @@ use serde_json::Value;
 use super::process::{Process, status_line};
 use super::{installed, request};
 
-/// A running dynalite, which stops when it is dropped.
+/// A running dynalite. It stops when it is dropped.
 ///
-/// It has DynamoDB's atomic conditional writes, and consistent reads. It checks signatures, but not keys.
+/// It supports DynamoDB's atomic conditional writes and consistent reads. It checks signatures, but not access keys.
 #[derive(Debug)]
 pub struct Dynalite {
     process: Process,
@@ -24,20 +24,20 @@ pub struct Dynalite {
     port: u16,
 }
 
-/// What happens to a request.
+/// What is lost of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
     /// Nothing is lost.
     Nothing,
-    /// The request has no effect.
+    /// The request is lost, so it has no effect.
     Before,
-    /// The request has an effect, and its answer is lost.
+    /// The response is lost, after the request has taken effect.
     After,
 }
 
 #[derive(Debug, Default)]
 struct Front {
-    /// What happens to the next request of an operation.
+    /// For the next request of each operation, what is lost of it.
     faults: Mutex<VecDeque<(String, Lost)>>,
     log: Mutex<Vec<String>>,
 }
@@ -46,7 +46,7 @@ impl Dynalite {
     /// Starts dynalite without tables.
     ///
     /// # Panics
-    /// If dynalite is not installed, or does not run.
+    /// Panics if dynalite is not installed, or does not start.
     pub fn start() -> Self {
         let program = installed::program("dynalite/node_modules/dynalite/cli.js");
         let command = |port: u16, _: &Path| {
@@ -71,12 +71,12 @@ impl Dynalite {
         Self { process, front, port }
     }
 
-    /// Returns the URL of the front.
+    /// Returns the URL of the proxy.
     pub fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Sets what happens to later requests: each of `faults` affects one request of an operation, such as `PutItem`.
+    /// Sets what is lost of later requests. Each of `faults` affects one request of an operation such as `PutItem`.
     pub fn lose(&self, faults: impl IntoIterator<Item = (&'static str, Lost)>) {
         let faults = faults.into_iter().map(|(operation, lost)| (operation.to_owned(), lost));
         *self.front.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults.collect();
@@ -87,21 +87,21 @@ impl Dynalite {
         std::mem::take(&mut self.front.log.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Sends a request that is not counted, and returns the answer.
+    /// Sends a request that is not recorded, and returns the response.
     ///
     /// # Panics
-    /// If the server refuses the request.
+    /// Panics if the server refuses the request.
     pub fn call(&self, operation: &str, body: &Value) -> Value {
         let (status, body) = self.answer(operation, body);
         assert_eq!(status, 200, "dynalite refused {operation}: {body}");
         serde_json::from_str(&body).expect("JSON")
     }
 
-    /// Puts an item into a table unless there is one with its key. Returns whether it was put. The condition is written
-    /// as the JVM's log store writes it.
+    /// Puts an item into a table if there is no item with its key. Returns whether it was put. The condition is
+    /// written as the log store of the JVM connector writes it.
     ///
     /// # Panics
-    /// If the server refuses the request for another reason.
+    /// Panics if the server refuses the request for another reason.
     pub fn put_if_absent(&self, table: &str, item: &Value) -> bool {
         let expected = serde_json::json!({ "fileName": { "Exists": false } });
         let body = serde_json::json!({ "TableName": table, "Item": item, "Expected": expected });
@@ -152,7 +152,7 @@ impl Front {
         }
     }
 
-    /// Records a request; returns what happens to it.
+    /// Records a request; returns what should be lost of it.
     fn fault_of(&self, request: &Message) -> Option<Lost> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).push(request.operation.clone());
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,13 +161,13 @@ impl Front {
     }
 }
 
-/// A request or an answer of HTTP/1.1.
+/// A request or a response of HTTP/1.1.
 struct Message {
     bytes: Vec<u8>,
     operation: String,
 }
 
-/// Reads a message whose body has a known length; `None` at the end of the connection.
+/// Reads a message whose body has a known length. Returns `None` at the end of the connection.
 fn message(from: &mut impl BufRead) -> io::Result<Option<Message>> {
     let mut message = Message { bytes: Vec::new(), operation: String::new() };
     let mut length = 0;

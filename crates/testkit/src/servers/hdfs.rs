@@ -1,4 +1,4 @@
-//! A small cluster of HDFS in one process: a name node and a data node.
+//! A small HDFS cluster in a single process, with one name node and one data node.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::process::Command;
 use super::installed;
 use super::process::Process;
 
-/// The class with which Hadoop starts clusters for tests of other projects.
+/// The class by which Hadoop starts a cluster for tests of other projects.
 const MAIN: &str = "org.apache.hadoop.test.MiniDFSClusterManager";
 
-/// A running cluster, which stops when it is dropped.
+/// A running HDFS cluster. It stops when it is dropped.
 #[derive(Debug)]
 pub struct Hdfs {
     process: Process,
@@ -20,15 +20,15 @@ impl Hdfs {
     /// Starts a cluster without files.
     ///
     /// # Panics
-    /// If Hadoop is not installed, or does not run.
+    /// Panics if Hadoop is not installed, or does not start.
     pub fn start() -> Self {
         let jars = installed::directory("hdfs").join("*");
         let details = RefCell::<PathBuf>::default();
         let command = |port: u16, data: &Path| {
-            // The file is written when all parts of the cluster run.
+            // Hadoop writes this file once all parts of the cluster are running.
             details.replace(data.join("details.json"));
             let mut command = Command::new(java());
-            // The cluster only runs for seconds, so a quick start matters most.
+            // The cluster runs only for seconds, so it is configured to start quickly.
             command.args(["-Xmx256m", "-XX:+UseSerialGC"]);
             command.arg(format!("-Dtest.build.data={}", data.display())).arg("-cp").arg(&jars).arg(MAIN);
             command.args(["-format", "-datanodes", "1", "-nnport", &port.to_string(), "-writeDetails"]);
@@ -39,7 +39,7 @@ impl Hdfs {
         Self { process: Process::start("the cluster of HDFS", command, answers) }
     }
 
-    /// Returns the URL of its root, without a slash at its end.
+    /// Returns the URL of the cluster's root, without a trailing slash.
     pub fn root(&self) -> String {
         format!("hdfs://127.0.0.1:{}", self.process.port())
     }

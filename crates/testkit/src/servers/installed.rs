@@ -1,21 +1,21 @@
-//! Where the servers are installed.
+//! The locations where the servers are installed.
 
 use std::path::{Path, PathBuf};
 
 /// Returns the path of `program` below the directory of the servers.
 ///
 /// # Panics
-/// The servers are not installed.
+/// Panics if the servers are not installed.
 pub(super) fn program(program: &str) -> PathBuf {
     let path = directory("servers").join(program);
     assert!(path.is_file(), "there is no {}; install it: make -B .cache/servers/.complete", path.display());
     path
 }
 
-/// Returns the directory that `make .cache/NAME/.complete` fills.
+/// Returns the directory that the command `make .cache/NAME/.complete` fills.
 ///
 /// # Panics
-/// It is not complete.
+/// Panics if the directory is not complete.
 pub(super) fn directory(name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache").join(name);
     assert!(

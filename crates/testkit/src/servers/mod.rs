@@ -1,16 +1,16 @@
 //! Object-store servers of other projects, which tests start and use.
 //!
-//! `make .cache/servers/.complete .cache/hdfs/.complete` installs them. Each runs on a free port with its own empty
-//! directory, and ends when its value is dropped. If the test process ends in any other way, even by SIGKILL, the
-//! server ends too, and its directory is removed ([`process`]).
+//! `make .cache/servers/.complete .cache/hdfs/.complete` installs them. Each server runs on a free port, with its own
+//! empty directory, and ends when its value is dropped. If the test process ends in any other way, even by SIGKILL,
+//! the server ends as well, and its directory is removed ([`process`]).
 //!
-//! | server | protocol | creates if absent |
+//! | server | protocol | can create a file only if it does not exist |
 //! | --- | --- | --- |
 //! | [`VersityGw`] | S3 | yes |
 //! | [`Azurite`] | Azure Blob Storage | yes |
-//! | [`FakeGcs`] | Google Cloud Storage, by a front of our own | yes |
+//! | [`FakeGcs`] | Google Cloud Storage, behind a front of this crate | yes |
 //! | [`Dynalite`] | DynamoDB | yes, items |
-//! | [`Hdfs`] | Hadoop's | a rename that does not overwrite |
+//! | [`Hdfs`] | Hadoop's | by a rename that does not overwrite |
 
 mod azurite;
 mod dynalite;

@@ -1,8 +1,9 @@
 //! A server as a child process that never outlives this process.
 //!
-//! A shell starts the server and waits for the end of its own standard input, a pipe whose other end only this process
-//! holds. The pipe ends when the value is dropped, or when this process ends in any way. Then the shell kills the
-//! server and removes its directory. When the server ends by itself, so does the shell, with the same status.
+//! A shell starts the server, and then waits for the end of its own standard input. This is a pipe whose other end
+//! only the test process holds, so it ends when the value is dropped, or when the test process ends for any reason.
+//! The shell then kills the server and removes its directory. If the server ends by itself, the shell ends with the
+//! same status.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{Read, Write};
@@ -13,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// The first argument is the directory of the server, and the others are its command. A server that was killed has
-/// the status 137.
+/// The first argument is the server's directory, and the others are the server's command. If the server is killed,
+/// the status is 137.
 const GUARD: &str = r#"
 directory=$0
 exec 3<&0
@@ -29,10 +30,10 @@ kill $watch 2>/dev/null
 exit $status
 "#;
 
-/// How long a server may take until it answers.
+/// The maximum time that a server may take until it responds.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How many times a server is started again on another port, because another process took the port first.
+/// How often a server is started again on another port because another process has taken the port.
 const PORTS: usize = 5;
 
 /// A running server.
@@ -44,13 +45,13 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts a server on a free port and waits until it answers.
+    /// Starts a server on a free port, and waits until it responds.
     ///
-    /// `command` returns the server's command for a port and an empty directory. `answers` returns whether the server,
-    /// and not another one that has taken the port, answers there.
+    /// `command` returns the server's command for a port and an empty directory. `answers` returns whether it is this
+    /// server that responds on the port, and not another server that has taken the port.
     ///
     /// # Panics
-    /// The server ends, or does not answer for two minutes. The message contains its log.
+    /// Panics if the server ends, or does not respond for two minutes. The message contains the server's log.
     pub(super) fn start(
         name: &str,
         command: impl Fn(u16, &Path) -> Command,
@@ -67,7 +68,7 @@ impl Process {
         panic!("{name} found no free port: {refused}");
     }
 
-    /// Returns why the server does not run, with its log, if it does not.
+    /// Starts the server on a port. If it does not run, returns the reason and its log.
     fn start_on(
         port: u16,
         command: &impl Fn(u16, &Path) -> Command,
@@ -103,7 +104,7 @@ impl Process {
         self.directory.path()
     }
 
-    /// Returns what the server has printed.
+    /// Returns the server's output.
     pub(super) fn log(&self) -> String {
         let path = self.directory.path().join("log");
         std::fs::read(path).map_or_else(|error| error.to_string(), |log| String::from_utf8_lossy(&log).into())
@@ -113,12 +114,12 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         drop(self.guard.stdin.take());
-        // The guard no longer exists if another process has killed and reaped it.
+        // If another process has killed the guard and waited for it, the guard no longer exists.
         let _ = self.guard.wait();
     }
 }
 
-/// Returns a name that nothing else on this machine has.
+/// Returns a name that nothing else on this machine uses.
 pub(super) fn unique(prefix: &str) -> String {
     format!("{prefix}{:016x}", RandomState::new().hash_one(std::process::id()))
 }
@@ -128,7 +129,7 @@ fn free_port() -> u16 {
     listener.local_addr().expect("the address of a socket").port()
 }
 
-/// Requests `path` and returns the first line of the answer, or `None` if there is no answer.
+/// Requests `path` and returns the first line of the response; `None` if there is no response.
 pub(super) fn status_line(port: u16, path: &str) -> Option<String> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;

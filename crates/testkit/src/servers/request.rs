@@ -1,14 +1,14 @@
-//! Requests that clients of `object_store` do not send, such as the creation of a bucket.
+//! Sends requests that clients of `object_store` do not send, such as creating a bucket.
 
 use object_store::ClientOptions;
 use object_store::client::{HttpConnector, HttpRequest, HttpResponse, ReqwestConnector};
 
-/// Sends a request from any thread, and returns the status of the answer and its body.
+/// Sends a request. Can be called on any thread. Returns the status and the body of the response.
 ///
 /// # Panics
-/// There is no answer.
+/// Panics if there is no response.
 pub(super) fn send(request: HttpRequest) -> (u16, String) {
-    // A thread that runs tasks of one runtime cannot wait for another runtime.
+    // A thread that runs tasks of an async runtime must not block on another runtime, so another thread does.
     std::thread::scope(|scope| scope.spawn(|| answer_to(request)).join()).expect("an answer of a server")
 }
 
@@ -25,8 +25,8 @@ fn answer_to(request: HttpRequest) -> (u16, String) {
     })
 }
 
-/// Makes sure that the HTTP client finds an implementation of cryptography, which it requires even without TLS.
+/// Makes sure that the HTTP client finds a cryptography provider, which it requires even for connections without TLS.
 pub(super) fn install_crypto() {
-    // This fails if one is already installed.
+    // This fails if a provider is already installed, which is not a problem.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }

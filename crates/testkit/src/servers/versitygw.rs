@@ -1,4 +1,4 @@
-//! versitygw: S3 on a directory.
+//! versitygw: S3, in a local directory.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,9 +13,10 @@ const KEY_ID: &str = "deltalog-test";
 const SECRET: &str = "deltalog-secret";
 const REGION: &str = "us-east-1";
 
-/// A running versitygw, which stops when it is dropped.
+/// A running versitygw. It stops when it is dropped.
 ///
-/// It has S3's conditional writes: `If-None-Match: *` and `If-Match` of a put, atomic in all combinations.
+/// It supports S3's conditional writes: `If-None-Match: *` and `If-Match` for puts, which are atomic in all
+/// combinations.
 #[derive(Debug)]
 pub struct VersityGw {
     process: Process,
@@ -25,18 +26,18 @@ impl VersityGw {
     /// Starts versitygw without buckets.
     ///
     /// # Panics
-    /// If versitygw is not installed, or does not run.
+    /// Panics if versitygw is not installed, or does not start.
     pub fn start() -> Self {
         let program = installed::program("bin/versitygw");
-        // No other server on this machine answers at this path.
+        // The path is unique, so that no other server on this machine responds to it.
         let health = format!("/{}", unique("health"));
         let command = |port: u16, data: &Path| {
             let mut command = Command::new(&program);
             command.args(["--access", KEY_ID, "--secret", SECRET, "--region", REGION]);
             command.args(["--port", &format!("127.0.0.1:{port}"), "--health", &health]);
-            // Metadata is stored in extended attributes of the objects. In separate files (`--sidecar`) it would change
-            // at a different time than the bytes: a reader could get old bytes with a new tag, and then use the tag to
-            // replace content that it has not read.
+            // Metadata is stored in extended attributes of the object's file. If it were stored in separate files
+            // (`--sidecar`), it would change at another time than the bytes. A reader could then get the old bytes
+            // with the new entity tag, and use that tag to replace contents which it has not read.
             command.args(["--keep-alive", "--quiet", "posix"]).arg(data);
             command
         };
@@ -54,7 +55,7 @@ impl VersityGw {
         self.process.directory()
     }
 
-    /// Returns the configuration of a client, in the names of `object_store`.
+    /// Returns the configuration of a client, with the option names of `object_store`.
     pub fn options(&self) -> Vec<(String, String)> {
         let endpoint = self.endpoint();
         [
@@ -71,7 +72,7 @@ impl VersityGw {
     /// Creates a bucket.
     ///
     /// # Panics
-    /// If the server refuses the request.
+    /// Panics if the server refuses the request.
     pub fn create_bucket(&self, name: &str) {
         let mut request = HttpRequest::new(HttpRequestBody::empty());
         *request.method_mut() = "PUT".parse().expect("a method");

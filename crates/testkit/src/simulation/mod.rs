@@ -1,4 +1,4 @@
-//! Processes that share a store, take turns, and fail or crash as determined by a seed.
+//! Simulated processes that share a store and take turns. A seed determines how they fail or crash.
 //!
 //! ```text
 //!   process A ──request──┐                  ┌──► A, B or C goes on
@@ -6,15 +6,15 @@
 //!   process C ──request──┘                  └──► time passes, late requests take effect
 //! ```
 //!
-//! - A process is a thread that runs only while it has the turn. It yields the turn at each request and each pause, so
-//!   everything that it does in between is one step.
-//! - The clock, the pauses, the ids and the random numbers come from the simulation. A run does not wait for real time,
-//!   and depends on its seed alone: the same seed gives the same [`Trace`], byte by byte.
-//! - With [`Profile::real`], processes run at the same time and use their own store, such as a server that fails.
-//! - A crash unwinds the thread of a process at a request. Nothing that the process does afterwards has an effect.
+//! - A process is a thread that runs only while it has the turn. It yields the turn at each request and each pause,
+//!   so everything that it does in between is a single step.
+//! - The clock, pauses, ids and random numbers come from the simulation. A run does not wait for real time, and
+//!   depends only on its seed: the same seed results in the same [`Trace`], byte by byte.
+//! - With [`Profile::real`], processes run concurrently and use their own store, such as a server that fails.
+//! - A crash unwinds the thread of a process at a request. Nothing that the process does after that has an effect.
 //!   Later, a new process replaces it.
-//! - Requests come from the threads of processes only. A process must not start threads that use the store, but it may
-//!   have a second one from its beginning, whose requests are scheduled like requests of other processes.
+//! - Only the threads of processes may send requests. A process must not start threads that use the store. But it may
+//!   have a second thread from its beginning, whose requests are scheduled like the requests of another process.
 
 mod process;
 mod profile;

@@ -1,4 +1,4 @@
-//! A process of a run: its connection to the store, its clock and its random numbers.
+//! A process of a simulation, with its connection to the store, its clock and its random numbers.
 
 use std::panic::resume_unwind;
 use std::sync::{Arc, MutexGuard};
@@ -11,9 +11,9 @@ use super::trace::What;
 use super::world::{BEGINNING_MS, Shared, World};
 use crate::store::{Answer, Call, Crash, Director, Entry, Fault, Op, Store};
 
-/// A process of a run, or its second thread. Cheap to clone.
+/// A process of a simulation, or its second thread. Cloning it is cheap.
 ///
-/// A process and its second thread use the same objects; the calling thread shows which of the two it is.
+/// A process and its second thread use the same objects. The calling thread determines which of the two is meant.
 #[derive(Clone)]
 pub struct Process {
     pub(super) shared: Arc<Shared>,
@@ -21,7 +21,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// The time after which no earlier request is still in progress.
+    /// The time after which no earlier request can still take effect.
     pub const SETTLED: Duration = Duration::from_millis(MOST_LATE_MS + 1);
 
     /// The time at which simulations begin, in milliseconds since the epoch.
@@ -37,25 +37,25 @@ impl Process {
         self.shared.world().members[self.id].name.clone()
     }
 
-    /// Returns how many processes this one has replaced.
+    /// Returns how many crashed processes this one has replaced.
     pub fn life(&self) -> u32 {
         self.shared.world().members[self.id].life
     }
 
-    /// Returns the process whose second thread this is.
+    /// If this is a second thread, returns the process to which it belongs.
     pub fn front(&self) -> Option<Self> {
         let front = self.shared.world().members[self.id].front?;
         Some(Self { shared: Arc::clone(&self.shared), id: front })
     }
 
-    /// Returns whether the `life`th process in this slot, counted from 0, is still running.
+    /// Returns whether the process number `life` in this slot, counted from 0, is still running.
     pub fn is_alive(&self, life: u32) -> bool {
         let world = self.shared.world();
         let member = &world.members[self.id];
         member.life == life && !member.is_dead && !world.has_ended(self.id)
     }
 
-    /// Returns whether the process has ended and is not replaced.
+    /// Returns whether the process has ended and will not be replaced.
     pub fn has_ended(&self) -> bool {
         self.shared.world().has_ended(self.id)
     }
@@ -65,7 +65,7 @@ impl Process {
         self.shared.world().now_ms()
     }
 
-    /// Lets other processes run for `duration`.
+    /// Pauses this process for `duration`, while other processes run.
     pub fn sleep(&self, duration: Duration) {
         let world = self.shared.world();
         if world.profile.is_real {
@@ -78,7 +78,7 @@ impl Process {
         self.unwind_if_dead(world);
     }
 
-    /// Lets other processes run until `time_ms`, unless that time has passed.
+    /// Pauses this process until `time_ms`. Returns at once if that time has passed.
     pub fn sleep_until(&self, time_ms: i64) {
         let left = u64::try_from(time_ms - self.now_ms()).unwrap_or_default();
         self.sleep(Duration::from_millis(left));
@@ -99,7 +99,7 @@ impl Process {
         u128::from(self.random()) << 64 | u128::from(self.random())
     }
 
-    /// Returns a point in time that is later than every point that any process has received before.
+    /// Returns a point in time that is later than all points in time that any process has received before.
     pub fn tick(&self) -> u64 {
         let mut world = self.shared.world();
         let tick = world.tick();
@@ -107,14 +107,14 @@ impl Process {
         tick
     }
 
-    /// Ends a pause of the second thread of this process, after at most `within`.
+    /// Makes sure that the second thread of this process ends its current pause within `within`.
     pub fn wake_second(&self, within: Duration) {
         let mut world = self.shared.world();
         let at_us = world.now_us + i64::try_from(within.as_micros()).unwrap_or(i64::MAX / 2);
         world.wake_second(self.id, at_us);
     }
 
-    /// Returns the member for the calling thread: this one, or the other thread of the same process.
+    /// Returns the member of the world for the calling thread: this one, or the other thread of the same process.
     fn acting(&self, world: &World) -> usize {
         let thread = Some(std::thread::current().id());
         let is_calling = |id: &usize| {
@@ -123,8 +123,8 @@ impl Process {
         (0..world.members.len()).find(is_calling).unwrap_or(self.id)
     }
 
-    /// Returns how many requests of this process and its predecessors have failed. With real time this is not known: if
-    /// the store can fail, the number grows with each [`Process::tick`].
+    /// Returns how many requests of this process and its predecessors have failed. In real time, the number is not
+    /// known: if the store can fail, it grows with each [`Process::tick`].
     pub fn faults(&self) -> u64 {
         let world = self.shared.world();
         match world.profile.is_real && world.profile.faults > 0 {
@@ -140,7 +140,7 @@ impl Process {
         world.record(Some(id), What::Note(text.into()));
     }
 
-    /// Ends the process if it has crashed, in case the crash was caught.
+    /// Ends the process if it has crashed. This is needed because code may have caught the crash.
     fn unwind_if_dead(&self, world: MutexGuard<'_, World>) {
         let is_dead = world.members[self.acting(&world)].is_dead || world.is_stopped;
         drop(world);
@@ -165,7 +165,7 @@ impl Director for Process {
         }
         world = self.shared.pass(world, id, None);
         world.pass_a_moment();
-        // The other thread may have crashed the process in between.
+        // The other thread of the process may have crashed in between.
         if world.members[id].is_dead || world.is_stopped {
             return Some(Fault::CrashBefore);
         }

@@ -1,4 +1,4 @@
-//! Settings for what goes wrong in a run, and how often.
+//! The settings that determine what goes wrong in a run, and how often.
 
 use std::time::Duration;
 
@@ -8,26 +8,26 @@ use crate::store::{Fault, Op};
 /// The maximum time in milliseconds between a request and its effect.
 pub(super) const MOST_LATE_MS: u64 = 30_000;
 
-/// Settings for what goes wrong in a run, and how often.
+/// The settings that determine what goes wrong in a run, and how often.
 #[derive(Debug, Clone)]
 pub struct Profile {
     /// How many of 1,000 requests fail.
     pub faults: u64,
-    /// How many of 1,000 faults are followed by further faults of the same process, as when a connection is down.
+    /// How many of 1,000 faults are followed by more faults of the same process, as if a connection were down.
     pub bursts: u64,
-    /// How many of 1,000 requests end their process.
+    /// How many of 1,000 requests crash their process.
     pub crashes: u64,
-    /// How many of 1,000 requests and pauses switch to another process.
+    /// How many of 1,000 requests and pauses pass the turn to another process.
     pub switches: u64,
-    /// For how long listings may leave out a new file, in milliseconds. With 0 they may leave out only files that
-    /// are created while they run, as listings of a local directory may.
+    /// For how long listings may leave out a new file, in milliseconds. If it is 0, they may only leave out files
+    /// that are created while they run, as listings of a local directory may.
     pub lag_ms: i64,
-    /// Whether processes run at the same time, in real time, and use another store. In that case none of the above
-    /// happens, a pause ends after [`LONGEST_PAUSE`], and runs of one seed differ.
+    /// Whether processes run concurrently, in real time, and use another store. In this case, none of the above
+    /// happens, a pause ends after [`LONGEST_PAUSE`], and two runs with the same seed differ.
     pub is_real: bool,
 }
 
-/// The longest pause of a process that runs in real time.
+/// The maximum length of a pause of a process that runs in real time.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 impl Profile {
@@ -36,12 +36,12 @@ impl Profile {
         Self { faults: 0, bursts: 0, crashes: 0, switches: 500, lag_ms: 0, is_real: false }
     }
 
-    /// Returns a profile with which processes run in real time. `faults` of 1,000 requests to their store fail.
+    /// Returns a profile with which processes run in real time. Of 1,000 requests to their store, `faults` fail.
     pub fn real(faults: u64) -> Self {
         Self { faults, is_real: true, ..Self::calm() }
     }
 
-    /// Draws a profile.
+    /// Returns a random profile.
     pub fn draw(random: &mut Random) -> Self {
         Self {
             faults: *random.pick(&[0, 10, 30, 80, 150]),
@@ -53,7 +53,7 @@ impl Profile {
         }
     }
 
-    /// Draws a fault of a request of kind `op`.
+    /// Returns a random fault for a request of kind `op`.
     pub(super) fn fault(&self, op: Op, random: &mut Random) -> Fault {
         let may_be_late = matches!(op, Op::Put | Op::Create | Op::Delete);
         if may_be_late && random.chance(200) {

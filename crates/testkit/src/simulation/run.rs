@@ -1,4 +1,4 @@
-//! Runs processes until they end.
+//! Runs simulated processes until they end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -11,16 +11,16 @@ use super::world::{BEGINNING_MS, Shared, World};
 use crate::random::Random;
 use crate::store::{Crash, Objects};
 
-/// The maximum number of processes that replace each other.
+/// The maximum number of processes that replace each other after crashes.
 const MOST_LIVES: u32 = 12;
 
-/// The maximum time until a process that crashed is replaced.
+/// The maximum time until a crashed process is replaced.
 const LONGEST_REPLACEMENT_MS: u64 = 5_000;
 
-/// The program of a process, from its start to its end.
+/// The program of a process.
 type Body<'a> = Box<dyn Fn(&Process) + Send + Sync + 'a>;
 
-/// A process to run: its name, and what it does. A crash ends both of its threads, and both start over.
+/// A process to run: its name and its program. A crash ends both of its threads, and both start over.
 pub struct Actor<'a> {
     name: String,
     body: Body<'a>,
@@ -40,16 +40,16 @@ impl<'a> Actor<'a> {
     }
 }
 
-/// A store and the processes that use it, one group after the other.
+/// A store, and the groups of processes that use it one after the other.
 #[derive(Debug, Default)]
 pub struct Simulation {
     /// The objects of the store.
     pub objects: Arc<Mutex<Objects>>,
     /// The trace so far.
     pub trace: Trace,
-    /// When files were deleted, by the clock of [`Process::tick`].
+    /// The times at which files were deleted, by the clock of [`Process::tick`].
     pub deletions: Vec<u64>,
-    /// Errors of the simulation itself, such as a panic.
+    /// Problems of the simulation itself, such as a panic.
     pub failures: Vec<String>,
     now_us: i64,
     ticks: u64,
@@ -61,8 +61,8 @@ impl Simulation {
         BEGINNING_MS + self.now_us / 1000
     }
 
-    /// Runs processes until all have ended, and all their requests have taken effect. A process that crashes is
-    /// replaced by one that starts over.
+    /// Runs processes until all have ended and all their requests have taken effect. A process that crashes is
+    /// replaced by a process that starts over.
     pub fn run(&mut self, random: Random, profile: Profile, actors: Vec<Actor<'_>>) {
         let (mut names, mut bodies) = (Vec::new(), Vec::new());
         for Actor { name, body, second } in actors {

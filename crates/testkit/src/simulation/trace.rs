@@ -4,11 +4,11 @@ use std::fmt;
 
 use crate::store::{Answer, Call};
 
-/// One thing that happened.
+/// An event of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Event {
     pub(super) now_us: i64,
-    /// The name of the process, and how many predecessors it had; `None` for the store itself.
+    /// The name of the process, and the number of its predecessors; `None` for the store itself.
     pub(super) process: Option<(String, u32)>,
     pub(super) what: What,
 }
@@ -16,7 +16,7 @@ pub(super) struct Event {
 #[derive(Debug, Clone)]
 pub(super) enum What {
     Request(Call, Answer),
-    /// A request whose caller no longer waits took effect.
+    /// A request took effect whose caller no longer waits for it.
     Landed(String),
     Note(String),
 }

@@ -8,7 +8,7 @@ use super::trace::{Event, Trace, What};
 use crate::random::Random;
 use crate::store::{Fault, Objects, Op};
 
-/// The maximum number of requests and pauses of a run. If there are more, a process does not end.
+/// The maximum number of requests and pauses in a run. If it is exceeded, some process does not end.
 const MOST_STEPS: u64 = 50_000;
 
 /// The maximum length of a series of faults.
@@ -27,9 +27,9 @@ enum Status {
 /// A series of faults.
 #[derive(Debug, Clone, Copy, Default)]
 struct Burst {
-    /// How many more requests fail.
+    /// How many more requests will fail.
     left: u64,
-    /// Whether reads do not fail.
+    /// Whether reads do not fail during the series.
     spares_reads: bool,
 }
 
@@ -50,13 +50,13 @@ impl Burst {
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) thread: Option<ThreadId>,
-    /// How many processes this one has replaced.
+    /// The number of crashed processes that this one has replaced.
     pub(super) life: u32,
     /// Whether the process has crashed: from then on, none of its requests takes effect.
     pub(super) is_dead: bool,
     pub(super) faults: u64,
     pub(super) random: Random,
-    /// The member of the process whose second thread this is.
+    /// For a second thread, the member that stands for its process.
     pub(super) front: Option<usize>,
     status: Status,
     burst: Burst,
@@ -65,11 +65,11 @@ pub(super) struct Member {
 pub(super) struct World {
     pub(super) members: Vec<Member>,
     pub(super) trace: Trace,
-    /// When files were deleted.
+    /// The times at which files were deleted.
     pub(super) deletions: Vec<u64>,
-    /// The errors of the run itself.
+    /// Problems of the run itself.
     pub(super) failures: Vec<String>,
-    /// Whether the run was given up.
+    /// Whether the run was ended early because of a problem.
     pub(super) is_stopped: bool,
     pub(super) profile: Profile,
     /// The microseconds since the beginning of the simulation.
@@ -80,7 +80,7 @@ pub(super) struct World {
     ticks: u64,
 }
 
-/// The world, its objects, and where processes wait for their turns.
+/// The world, its objects, and the signals by which processes wait for their turns.
 pub(super) struct Shared {
     world: Mutex<World>,
     turns: Vec<Condvar>,
@@ -145,7 +145,7 @@ impl World {
         self.trace.0.push(Event { now_us: self.now_us, process, what });
     }
 
-    /// Chooses the process that has the next turn. `current` had the last one.
+    /// Chooses the process that has the next turn. `current` had the previous turn.
     fn choose(&mut self, current: usize) -> Option<usize> {
         let earliest = self.members.iter().filter_map(|member| match member.status {
             Status::Ready => Some(self.now_us),
@@ -165,7 +165,7 @@ impl World {
         Some(*self.random.pick(&ready))
     }
 
-    /// Lets a little time pass before a request.
+    /// Advances the time a little before a request.
     pub(super) fn pass_a_moment(&mut self) {
         self.steps += 1;
         if self.steps > MOST_STEPS && !self.is_stopped {
@@ -175,7 +175,7 @@ impl World {
         self.now_us += 200 + self.random.below(20_000) as i64;
     }
 
-    /// Draws the fault of a request of process `id`.
+    /// Returns the fault of a request of process `id`, chosen at random; `None` if the request succeeds.
     pub(super) fn draw_fault(&mut self, id: usize, op: Op) -> Option<Fault> {
         let (profile, random, member) = (&self.profile, &mut self.random, &mut self.members[id]);
         let fault = if random.chance(profile.crashes) {
@@ -197,7 +197,7 @@ impl World {
         Some(fault)
     }
 
-    /// Ends the process of member `id`: all of its threads.
+    /// Ends the process of member `id`, with all of its threads.
     fn kill(&mut self, id: usize) {
         let process = self.process_of(id);
         for other in 0..self.members.len() {
@@ -208,14 +208,14 @@ impl World {
         }
     }
 
-    /// Ends the pause of member `id` at `at_us`, if it does not end before.
+    /// Ends the pause of member `id` at `at_us`, unless it ends earlier.
     fn wake(&mut self, id: usize, at_us: i64) {
         if let Status::AsleepUntil(until_us) = &mut self.members[id].status {
             *until_us = at_us.min(*until_us);
         }
     }
 
-    /// Ends the pauses of the other thread of process `id` at `at_us`.
+    /// Ends the pauses of the other threads of process `id` at `at_us`.
     pub(super) fn wake_second(&mut self, id: usize, at_us: i64) {
         for other in 0..self.members.len() {
             if self.members[other].front == Some(id) {
@@ -224,12 +224,12 @@ impl World {
         }
     }
 
-    /// Returns the member that stands for the process of member `id`.
+    /// Returns the member that stands for the process to which member `id` belongs.
     pub(super) fn process_of(&self, id: usize) -> usize {
         self.members[id].front.unwrap_or(id)
     }
 
-    /// Returns whether member `id` has ended and will do nothing any more.
+    /// Returns whether member `id` has ended for good.
     pub(super) fn has_ended(&self, id: usize) -> bool {
         self.members[id].status == Status::Ended
     }
@@ -278,7 +278,7 @@ impl Shared {
         world
     }
 
-    /// Makes delayed requests take effect that are due.
+    /// Lets delayed requests take effect whose time has come.
     pub(super) fn land(&self, world: &mut World) {
         for (path, is_deletion) in self.objects().land(world.now_ms()) {
             if is_deletion {
@@ -289,7 +289,7 @@ impl Shared {
         }
     }
 
-    /// Ends process `id`, which has the turn.
+    /// Ends process `id`, which currently has the turn.
     pub(super) fn end(&self, id: usize) {
         let mut world = self.world();
         world.members[id].status = Status::Ended;

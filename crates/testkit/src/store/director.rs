@@ -1,4 +1,4 @@
-//! The interface that decides when a request runs and how it fails.
+//! The interface by which a test decides when a request runs and how it fails.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
@@ -11,15 +11,15 @@ use super::objects::Entry;
 /// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Op {
-    /// A read of an object, of a range of it, or of its metadata.
+    /// A read of an object, of a part of an object, or of its metadata.
     Get,
     /// A listing.
     List,
     /// A put that may replace an object.
     Put,
-    /// A put-if-absent.
+    /// A put that fails if the object exists.
     Create,
-    /// A part of a multipart upload, which is invisible before the upload is completed by a put.
+    /// A part of a multipart upload, which remains invisible until a put completes the upload.
     Part,
     /// A deletion.
     Delete,
@@ -36,18 +36,18 @@ pub struct Call {
     pub path: String,
 }
 
-/// The outcome of a request, as a trace shows it.
+/// The outcome of a request, as traces show it.
 #[derive(Debug, Clone)]
 pub enum Answer {
     /// The bytes that were read or written.
     Content(Bytes),
-    /// The number of files of a listing.
+    /// The number of files in a listing.
     Entries(usize),
-    /// It was done.
+    /// The request was carried out.
     Done,
-    /// There is no such object.
+    /// The object does not exist.
     Missing,
-    /// There is already such an object.
+    /// The object already exists.
     Exists,
     /// The request failed in this way.
     Failed(Fault),
@@ -81,7 +81,8 @@ pub trait Director: Send + Sync + 'static {
     /// Receives the answer.
     fn end(&self, call: &Call, answer: Answer);
 
-    /// Selects the `entries` that a listing shows. The store had seen `began` changes when the listing began.
+    /// Selects the `entries` that a listing returns. `began` is the number of changes that the store had seen when it
+    /// began.
     fn shown(&self, entries: Vec<Entry>, began: u64) -> Vec<Entry>;
 
     /// Returns the time of the store in milliseconds since the epoch.

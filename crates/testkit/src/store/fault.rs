@@ -1,34 +1,35 @@
-//! The ways in which a request fails.
+//! The ways in which a request can fail.
 
 use super::director::Op;
 
 /// The way in which a request fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The request has no effect, and there is no answer: a time-out, a broken connection, a status of 5xx.
+    /// The request has no effect and gets no response, as after a time-out, a broken connection or a status of 5xx.
     LostBefore,
-    /// The request takes effect, but there is no answer.
+    /// The request takes effect but gets no response.
     LostAfter,
-    /// There is no answer, and the request takes effect this many milliseconds later.
+    /// The request gets no response, and takes effect this many milliseconds later.
     Late(i64),
-    /// The request has no effect, and the answer is that the file already exists: a status of 409.
+    /// The request has no effect, and the response says that the file already exists: a status of 409.
     ExistsBefore,
-    /// The request takes effect, but the answer is that the file already exists, as when a client repeats a put.
+    /// The request takes effect, but the response says that the file already exists, as if a client had repeated a
+    /// put.
     ExistsAfter,
-    /// The request has no effect, and the answer is that permission is denied.
+    /// The request has no effect, and the response says that permission is denied.
     Denied,
-    /// The request takes effect, but the answer is that permission is denied.
+    /// The request takes effect, but the response says that permission is denied.
     DeniedAfter,
-    /// The answer of a read ends in the middle.
+    /// The response to a read ends in the middle.
     Torn,
-    /// The process ends before the request takes effect.
+    /// The process crashes before the request takes effect.
     CrashBefore,
-    /// The process ends after the request took effect, before the answer.
+    /// The process crashes after the request has taken effect, and before the response.
     CrashAfter,
 }
 
 impl Fault {
-    /// Returns the faults of requests of kind `op`, except for crashes and late effects.
+    /// Returns the faults that requests of kind `op` can have, except for crashes and late effects.
     pub fn of(op: Op) -> &'static [Self] {
         match op {
             Op::List => &[Self::LostBefore, Self::Denied],
@@ -47,7 +48,7 @@ impl Fault {
         }
     }
 
-    /// Returns whether a request that changes something does so before it is answered.
+    /// Returns whether a changing request with this fault takes effect at once.
     pub fn has_effect(self) -> bool {
         matches!(self, Self::LostAfter | Self::ExistsAfter | Self::DeniedAfter | Self::CrashAfter)
     }

@@ -1,4 +1,4 @@
-//! A store in memory that records its calls and fails as a script determines.
+//! A store in memory that records its calls and fails as a script says.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,7 +20,7 @@ struct State {
     shows_twice: bool,
 }
 
-/// A store in memory that records its calls and fails as a script determines. Clones share everything.
+/// A store in memory that records its calls and fails as a script says. Clones share everything.
 #[derive(Clone, Default)]
 pub struct FaultyStore {
     objects: Arc<Mutex<Objects>>,
@@ -28,12 +28,12 @@ pub struct FaultyStore {
 }
 
 impl FaultyStore {
-    /// Returns the store as the crate takes it.
+    /// Returns the store in the form that deltalog accepts.
     pub fn connect(&self) -> Arc<dyn ObjectStore> {
         Arc::new(Store::new(Arc::clone(&self.objects), Arc::new(self.clone())))
     }
 
-    /// Returns another store with the same objects, whose requests do not fail.
+    /// Returns a new store with copies of the objects, whose requests do not fail.
     #[must_use]
     pub fn copy(&self) -> Self {
         Self { objects: Arc::new(Mutex::new(self.objects().clone())), state: Arc::default() }
@@ -45,8 +45,8 @@ impl FaultyStore {
         Self { objects: Arc::clone(&self.objects), state: Arc::default() }
     }
 
-    /// Makes `script` decide whether each later call fails. It receives the number of the call, starting at
-    /// 0, and the call.
+    /// Lets `script` decide whether each later call fails. It receives the number of the call, starting at 0, and the
+    /// call itself.
     pub fn fail(&self, script: impl FnMut(usize, &Call) -> Option<Fault> + Send + 'static) {
         let mut state = self.state();
         state.calls.clear();
@@ -63,12 +63,12 @@ impl FaultyStore {
         self.state().shows_twice = true;
     }
 
-    /// Ends the failures.
+    /// Makes later calls succeed again.
     pub fn heal(&self) {
         self.state().script = None;
     }
 
-    /// Returns the calls since the last call of this method, and clears the record.
+    /// Returns the calls that were recorded since the last call of this method, and clears the record.
     pub fn take_calls(&self) -> Vec<Call> {
         std::mem::take(&mut self.state().calls)
     }

@@ -1,9 +1,9 @@
-//! A store in memory whose requests fail as a [`Director`] says.
+//! A store in memory. A [`Director`] decides how its requests fail.
 //!
-//! - Puts are atomic, put-if-absent is exact, and gets are strong, as the protocol demands of a store. The director
-//!   only decides about the caller's answer and the time of the effect.
-//! - A listing may leave out files that are created while it runs, and more if the director says so.
-//! - A crash unwinds the calling thread with [`Crash`] as its payload.
+//! - Puts are atomic, put-if-absent is exact, and reads are consistent, as the protocol requires of a store. The
+//!   director only determines the response that the caller gets, and the time at which a request takes effect.
+//! - A listing may leave out files that are created while it runs, and others if the director says so.
+//! - A crash unwinds the calling thread, with [`Crash`] as the payload.
 
 mod director;
 mod fault;
@@ -22,11 +22,12 @@ pub use fault::Fault;
 pub use faulty::FaultyStore;
 pub use objects::{Entry, Object, Objects};
 
-/// The panic payload of a thread that crashes in a request.
+/// The payload of the panic by which a thread crashes in a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Crash;
 
-/// A connection to a store in memory. Each has its own director; clones and other connections share the objects.
+/// A connection to a store in memory. Each connection has its own director; clones and other connections share the
+/// objects.
 #[derive(Clone)]
 pub struct Store {
     objects: Arc<Mutex<Objects>>,
@@ -34,13 +35,13 @@ pub struct Store {
 }
 
 impl Store {
-    /// Connects to `objects`; `director` decides how requests fail.
+    /// Connects to `objects`. `director` decides how requests fail.
     pub fn new(objects: Arc<Mutex<Objects>>, director: Arc<dyn Director>) -> Self {
         Self { objects, director }
     }
 
     fn objects(&self) -> MutexGuard<'_, Objects> {
-        // A crash does not unwind while the lock is held, so the contents of a poisoned lock are valid.
+        // No crash unwinds while the lock is held, so the contents of a poisoned lock are valid.
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -57,8 +58,8 @@ impl std::fmt::Display for Store {
     }
 }
 
-/// Unwinds the calling thread. A thread that is already unwinding gets an error instead: a second panic would end the
-/// process.
+/// Unwinds the calling thread. If it is already unwinding, returns an error instead, because a second panic would end
+/// the process.
 fn crash() -> Error {
     if std::thread::panicking() { lost() } else { resume_unwind(Box::new(Crash)) }
 }

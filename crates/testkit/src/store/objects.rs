@@ -1,4 +1,4 @@
-//! The objects of a store, with everything that they have ever contained.
+//! The objects of a store, with all contents that they have ever had.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use bytes::Bytes;
 /// An object.
 #[derive(Debug, Clone)]
 pub struct Object {
-    /// The content.
+    /// The contents.
     pub bytes: Bytes,
-    /// When it was written, in milliseconds since the epoch.
+    /// The time at which it was written, in milliseconds since the epoch.
     pub modified_ms: i64,
     /// The number of the change that wrote it, which is its entity tag.
     pub number: u64,
-    /// The number and the time of the change that created it.
+    /// The number and the time of the change that created the object.
     pub appeared: (u64, i64),
 }
 
@@ -24,11 +24,11 @@ pub struct Entry {
     pub path: String,
     /// The size in bytes.
     pub size: u64,
-    /// As in [`Object`].
+    /// The time at which the object was written, in milliseconds since the epoch.
     pub modified_ms: i64,
-    /// As in [`Object`].
+    /// The number of the change that wrote the object, which is its entity tag.
     pub number: u64,
-    /// As in [`Object`].
+    /// The number and the time of the change that created the object.
     pub appeared: (u64, i64),
 }
 
@@ -37,12 +37,12 @@ pub struct Entry {
 pub(super) enum Effect {
     Put(Bytes),
     Create(Bytes),
-    /// Replaces the object that this change wrote.
+    /// Replaces the object if it is still the one that the change with this number wrote.
     Update(Bytes, u64),
     Delete,
 }
 
-/// The reason why a change cannot be made.
+/// The reason why a change is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     Exists,
@@ -55,7 +55,7 @@ pub struct Objects {
     objects: BTreeMap<String, Object>,
     changes: u64,
     contents: BTreeMap<String, Vec<Bytes>>,
-    /// Requests whose caller no longer waits, with the time at which they take effect.
+    /// Requests whose caller no longer waits for them, each with the time at which it takes effect.
     late: Vec<(i64, String, Effect)>,
 }
 
@@ -65,13 +65,13 @@ impl Objects {
         self.objects.get(path)
     }
 
-    /// Adds an object that was found in another store.
+    /// Adds an object, for example one that was found in another store.
     pub fn put(&mut self, path: &str, bytes: Bytes, now_ms: i64) {
-        // Without a condition, a change is never refused.
+        // A change without a condition is never refused.
         let _ = self.change(path, Effect::Put(bytes), now_ms);
     }
 
-    /// Changes when an object was written, if there is one.
+    /// Changes the time at which an object was written, if the object exists.
     pub fn set_modified_ms(&mut self, path: &str, modified_ms: i64) {
         if let Some(object) = self.objects.get_mut(path) {
             object.modified_ms = modified_ms;
@@ -83,7 +83,7 @@ impl Objects {
         self.changes
     }
 
-    /// Returns the objects below the directory `prefix` whose paths are greater than `after`, by path.
+    /// Returns the objects in the directory `prefix` whose paths are greater than `after`, ordered by path.
     pub fn list(&self, prefix: &str, after: &str) -> Vec<Entry> {
         let start = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
         self.objects
@@ -100,14 +100,15 @@ impl Objects {
             .collect()
     }
 
-    /// Returns everything that the objects whose paths begin with `prefix` have ever contained, oldest first.
+    /// Returns all contents that the objects whose paths begin with `prefix` have ever had, the oldest first.
     pub fn contents(&self, prefix: &str) -> impl Iterator<Item = (&str, &[Bytes])> {
         let below =
             self.contents.range(prefix.to_owned()..).take_while(move |(path, _)| path.starts_with(prefix));
         below.map(|(path, contents)| (path.as_str(), contents.as_slice()))
     }
 
-    /// Lets requests take effect that are due at `now_ms`; returns their paths, and whether they are deletions.
+    /// Lets requests take effect whose time has come at `now_ms`. Returns their paths, and whether they are
+    /// deletions.
     pub fn land(&mut self, now_ms: i64) -> Vec<(String, bool)> {
         let (mut due, later): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.late).into_iter().partition(|(at, ..)| *at <= now_ms);

@@ -1,4 +1,4 @@
-//! The requests of a store, each with its fault.
+//! The requests of a store, with the faults that the director chooses.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::upload::Upload;
 use super::{Store, crash, denied, exists, lost, missing};
 
 impl Store {
-    /// Makes a change with its fault; returns the number of the change.
+    /// Makes a change, with the fault that the director chooses. Returns the number of the change.
     pub(super) fn change(&self, op: Op, path: &Path, effect: Effect) -> Result<u64> {
         let call = Call { op, path: path.to_string() };
         let fault = self.director.begin(&call);
@@ -43,14 +43,15 @@ impl Store {
         if let Fault::Late(after_ms) = fault {
             self.objects().defer(path.as_ref(), effect, now_ms + after_ms);
         } else if fault.has_effect() {
-            // The store's response is lost.
+            // The response is lost, so its result does not matter.
             let _ = self.objects().change(path.as_ref(), effect, now_ms);
         }
         self.director.end(&call, Answer::Failed(fault));
         Err(failure(fault, path.as_ref()))
     }
 
-    /// Reads an object with its fault; returns it and whether the answer ends in the middle.
+    /// Reads an object, with the fault that the director chooses. Returns it, and whether the response ends in the
+    /// middle.
     fn object(&self, path: &Path) -> Result<(Object, bool)> {
         let call = Call { op: Op::Get, path: path.to_string() };
         let fault = self.director.begin(&call);
@@ -83,7 +84,7 @@ impl Store {
     }
 }
 
-/// Returns the error of a request that failed with `fault`, or does not return.
+/// Returns the error of a request that failed with `fault`. If the fault is a crash, does not return.
 pub(super) fn failure(fault: Fault, path: &str) -> Error {
     match fault {
         Fault::LostBefore | Fault::LostAfter | Fault::Late(_) | Fault::Torn => lost(),
@@ -95,7 +96,7 @@ pub(super) fn failure(fault: Fault, path: &str) -> Error {
 
 fn meta(entry: Entry) -> ObjectMeta {
     ObjectMeta {
-        // The path comes from a request, so it is valid.
+        // The path was part of a request, so it is valid.
         location: Path::parse(entry.path).unwrap_or_default(),
         last_modified: DateTime::from_timestamp_millis(entry.modified_ms).unwrap_or_default(),
         size: entry.size,

@@ -1,4 +1,4 @@
-//! Multipart uploads: nothing is visible before the last request, which is a put.
+//! Multipart uploads. Nothing is visible until the last request, which is a put.
 
 use async_trait::async_trait;
 use futures::FutureExt;
@@ -9,7 +9,7 @@ use super::Store;
 use super::director::{Answer, Call, Op};
 use super::objects::Effect;
 
-/// An upload in parts.
+/// A multipart upload.
 #[derive(Debug)]
 pub(super) struct Upload {
     store: Store,

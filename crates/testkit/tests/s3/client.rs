@@ -1,4 +1,4 @@
-//! A client of a server.
+//! Creates a server, and clients for it.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ pub(crate) fn server() -> S3Server {
     server
 }
 
-/// Returns how to connect to `server`, without retries.
+/// Returns the settings of a client that connects to `server` without retries.
 pub(crate) fn builder(server: &S3Server) -> AmazonS3Builder {
-    // If the whole workspace is built, `reqwest` expects a provider of cryptography even for plain HTTP. A second call
-    // fails.
+    // If the whole workspace is built, `reqwest` requires a cryptography provider even for plain HTTP. Installing it
+    // a second time fails, which is not a problem.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let settings = server.settings();
     AmazonS3Builder::new()
@@ -43,7 +43,7 @@ pub(crate) fn client(server: &S3Server) -> AmazonS3 {
     builder(server).build().unwrap()
 }
 
-/// Runs a future of a client.
+/// Runs a future of a client to its end.
 pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

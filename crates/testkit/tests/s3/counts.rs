@@ -1,4 +1,4 @@
-//! The recorded requests that tests see.
+//! Tests of the requests that a server records.
 
 use bytes::Bytes;
 use deltalog_testkit::s3::{Kind, count};
@@ -62,7 +62,7 @@ fn each_request_is_recorded_with_its_kind_key_and_sizes() {
     assert!(server.requests().is_empty());
 }
 
-/// Benchmarks fill a server with this many objects.
+/// Benchmarks fill a server with this number of objects.
 #[test]
 fn many_objects_are_filled_in_quickly() {
     let server = server();

@@ -1,4 +1,4 @@
-//! Each fault: what its client receives, and whether there is an effect.
+//! Tests of each fault: the response that the client receives, and whether the request takes effect.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ fn there_is_no_answer_before_or_after_the_effect() {
         let short = options().with_timeout(Duration::from_millis(100));
         let client = builder(&server).with_client_options(short).build().unwrap();
         server.faults([Rule::new(fault).on(Kind::Create)]);
-        // A slow machine may give up before it has sent the request.
+        // On a slow machine, the client may give up before it has sent the request.
         while server.requests().is_empty() {
             run(create(&client)).unwrap_err();
         }
@@ -122,7 +122,7 @@ fn a_body_ends_in_the_middle() {
     let request = server.take_requests().pop().unwrap();
     assert_eq!((request.status, request.bytes_out), (Some(200), 50_000));
 
-    // A client that tries again asks for the rest, which depends on what has arrived.
+    // A client that tries again requests only the rest, whose start depends on how much has arrived.
     server.faults([Rule::new(Fault::CutBody).on(Kind::Get).when(When::First(1))]);
     let patient = builder(&server).with_retry(retries(3)).build().unwrap();
     assert_eq!(whole(patient).unwrap(), content);

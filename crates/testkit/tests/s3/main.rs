@@ -1,4 +1,4 @@
-//! The server for S3, with `object_store` as its client.
+//! Tests of the S3 server, with `object_store` as its client.
 
 mod client;
 mod counts;

@@ -1,4 +1,4 @@
-//! Uploads in parts.
+//! Tests of multipart uploads.
 
 use object_store::multipart::MultipartStore;
 use object_store::path::Path;

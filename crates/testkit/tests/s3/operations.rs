@@ -1,4 +1,4 @@
-//! Each operation as its client sees it.
+//! Tests of each operation, as a client sees it.
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
@@ -18,7 +18,7 @@ fn objects_are_put_read_and_deleted() {
     let server = server();
     let client = client(&server);
     run(async {
-        // Keys of partitioned tables have these characters.
+        // Keys of partitioned tables may contain these characters.
         let key = Path::parse("t/p=a%20b/x y+z&é.parquet").unwrap();
         let put = client.put(&key, PutPayload::from_static(b"0123456789")).await.unwrap();
         assert_eq!(server.keys(BUCKET, ""), [key.to_string()]);
@@ -149,7 +149,7 @@ fn listings_go_page_by_page() {
         let root = client.list_with_delimiter(None).await.unwrap();
         assert_eq!(root.common_prefixes, [Path::from("t"), Path::from("u")]);
         assert!(root.objects.is_empty());
-        // Common prefixes are entries: what lies below them takes no pages.
+        // Common prefixes count as entries, and the keys below them do not take up pages.
         assert_eq!(server.take_requests().len(), 1);
 
         server.set(|settings| settings.page_size = 500);

@@ -1,4 +1,4 @@
-//! Put-if-absent has exactly one winner, no matter how many clients try at once.
+//! Tests that put-if-absent has exactly one winner, no matter how many clients try at the same time.
 
 use futures::future::join_all;
 use object_store::path::Path;

@@ -1,4 +1,4 @@
-//! The content of responses, byte by byte.
+//! Tests of the exact bytes of responses.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use object_store::signer::Signer;
 
 use crate::client::{BUCKET, client, run, server};
 
-/// Sends a request without a signature; returns the head and the body of the answer.
+/// Sends a request without a signature; returns the head and the body of the response.
 fn ask(server: &S3Server, line: &str, headers: &str) -> (String, String) {
     let mut stream = TcpStream::connect(server.endpoint().trim_start_matches("http://")).unwrap();
     write!(stream, "{line} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n").unwrap();
@@ -65,7 +65,7 @@ fn a_request_takes_effect_after_its_client_has_given_up() {
     let client = client(&server);
     server.faults([Rule::new(Fault::LatencyMs(50))]);
     let address = server.endpoint().trim_start_matches("http://").to_owned();
-    // Some requests are read together with the end of their connection.
+    // In some of these requests, the server reads the request together with the end of its connection.
     for number in 0..100 {
         let (method, key) = ("PUT".parse().unwrap(), Path::from(format!("{number}")));
         let url = run(client.signed_url(method, &key, Duration::from_secs(600))).unwrap();
@@ -89,6 +89,6 @@ fn a_server_that_is_dropped_is_gone() {
     let mut open = TcpStream::connect(&address).unwrap();
     drop(server);
     TcpStream::connect(&address).unwrap_err();
-    // The connection is closed or reset.
+    // The connection was closed or reset.
     assert_eq!(open.read(&mut [0]).unwrap_or(0), 0);
 }

@@ -1,4 +1,4 @@
-//! Requests that S3 refuses.
+//! Tests of requests that S3 refuses.
 
 use deltalog_testkit::s3::S3Server;
 use object_store::path::Path;
@@ -6,7 +6,7 @@ use object_store::{ObjectStoreExt, Result};
 
 use crate::client::{builder, client, run, server};
 
-/// Asserts that a get by `client` fails with each of `texts` in its message.
+/// Asserts that a get by `client` fails, and that its message contains each of `texts`.
 fn assert_refused(client: &object_store::aws::AmazonS3, texts: &[&str]) {
     let result: Result<_> = run(client.get(&Path::from("a")));
     let error = result.unwrap_err().to_string();

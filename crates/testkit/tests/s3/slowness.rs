@@ -1,4 +1,4 @@
-//! Latencies and speeds. A test can only check the minimum duration.
+//! Tests of latencies and speeds. They can only check minimum durations.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ fn each_request_has_its_latency() {
     let server = server();
     let client = client(&server);
     server.put_object(BUCKET, "a", "content");
-    // Latencies add up.
+    // The latencies of the two rules add up.
     server.faults([Rule::new(Fault::LatencyMs(20)), Rule::new(Fault::LatencyMs(10)).on(Kind::Get)]);
     let began = Instant::now();
     run(async {

@@ -1,4 +1,4 @@
-//! The servers pass the tests that `object_store` has for its own clients, except for the tests named here.
+//! Runs the tests that `object_store` has for its own clients. The servers pass them, except for the ones named here.
 
 use deltalog_testkit::servers::{Azurite, FakeGcs, VersityGw};
 use futures::TryStreamExt;
@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 
 use crate::stores;
 
-/// versitygw compares `If-Unmodified-Since`, which has whole seconds, with more exact times, so `get_opts` fails.
+/// versitygw compares `If-Unmodified-Since`, which is in whole seconds, with more precise times, so `get_opts` fails.
 #[test]
 fn versitygw_keeps_the_contract_of_object_store() {
     let server = VersityGw::start();
@@ -28,7 +28,7 @@ fn versitygw_keeps_the_contract_of_object_store() {
     });
 }
 
-/// Azurite does not support `startFrom`: a listing with an offset begins at the beginning, so two tests fail.
+/// Azurite does not support `startFrom`: a listing with an offset starts from the beginning, so two tests fail.
 #[test]
 fn azurite_keeps_the_contract_of_object_store() {
     let server = Azurite::start();
@@ -46,7 +46,7 @@ fn azurite_keeps_the_contract_of_object_store() {
     });
 }
 
-/// fake-gcs-server ignores the conditions of a read, so `get_opts` fails.
+/// fake-gcs-server ignores the conditions of reads, so `get_opts` fails.
 #[test]
 fn fake_gcs_server_keeps_the_contract_of_object_store() {
     let server = FakeGcs::start();

@@ -1,4 +1,4 @@
-//! The behavior of other projects' object-store servers on which deltalog depends.
+//! Tests of the behavior of other projects' object-store servers on which deltalog's tests depend.
 
 #![allow(
     clippy::disallowed_methods,

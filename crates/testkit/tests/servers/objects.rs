@@ -1,4 +1,4 @@
-//! Ranges of objects, abandoned uploads, and the deletion of many objects.
+//! Tests of ranges of objects, abandoned uploads, and deletions of many objects.
 
 use deltalog_testkit::servers::{Azurite, FakeGcs, VersityGw};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -21,7 +21,7 @@ fn versitygw() {
     });
 }
 
-/// Azure itself does not support suffixes.
+/// Azure itself does not support ranges that are suffixes.
 #[test]
 fn azurite() {
     let server = Azurite::start();
@@ -68,7 +68,7 @@ async fn part(store: &dyn ObjectStore, range: GetRange) -> object_store::Result<
 
 async fn an_upload_that_was_given_up_leaves_nothing(store: &dyn ObjectStore) {
     let path = Path::from("upload/file");
-    // Azure has no request to abort an upload, and drops the parts after a week.
+    // Azure has no request that aborts an upload, and deletes the parts after a week.
     let mut upload = store.put_multipart(&path).await.unwrap();
     upload.put_part(vec![0; 5 << 20].into()).await.unwrap();
     upload.abort().await.unwrap();

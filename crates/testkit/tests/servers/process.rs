@@ -1,4 +1,4 @@
-//! Servers end with the process that has started them, in whatever way it ends.
+//! Tests that servers end together with the process that has started them, however it ends.
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::net::TcpStream;
@@ -19,7 +19,7 @@ fn a_server_ends_when_it_is_dropped() {
     wait_until_gone(&address, &directory);
 }
 
-/// The child has no time to drop anything.
+/// A killed process cannot drop any values.
 #[test]
 fn a_server_ends_when_its_process_is_killed() {
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -38,7 +38,7 @@ fn a_server_ends_when_its_process_is_killed() {
     wait_until_gone(address, Path::new(directory));
 }
 
-/// Another server may take the port for a while.
+/// Waits until nothing responds at `address` and `directory` is gone. Another server may take the port for a while.
 fn wait_until_gone(address: &str, directory: &Path) {
     let start = Instant::now();
     while TcpStream::connect(address).is_ok() || directory.exists() {
@@ -53,6 +53,6 @@ fn start_and_wait() {
     let server = VersityGw::start();
     let (address, directory) = (server.endpoint().replace("http://", ""), server.directory().display());
     writeln!(std::io::stdout(), "\nstarted {address} {directory}").unwrap();
-    // Waits until the other process ends.
+    // Waits until the parent process ends.
     std::io::stdin().read_line(&mut String::new()).unwrap();
 }

@@ -1,5 +1,5 @@
-//! Many clients write one object under a condition at the same time: exactly one of them succeeds. The commits of a
-//! table depend on this.
+//! Tests in which many clients write an object under a condition at the same time: exactly one of them succeeds. The
+//! commits of tables depend on this.
 
 use std::sync::Arc;
 
@@ -49,14 +49,14 @@ fn race(store: Arc<dyn ObjectStore>) {
     });
 }
 
-/// Creates an object that does not exist.
+/// Creates an object if it does not exist.
 async fn create(store: &Arc<dyn ObjectStore>, path: &Path) {
     let outcomes = put_at_once(store, path, &PutMode::Create, "created").await;
     let winner = the_winner(&outcomes, |error| matches!(error, Error::AlreadyExists { .. }));
     assert_eq!(read(store, path).await, format!("created {winner}"));
 }
 
-/// Replaces the object that all clients have read.
+/// Replaces the object that all clients have read, if it has not changed.
 async fn replace(store: &Arc<dyn ObjectStore>, path: &Path) {
     let meta = store.head(path).await.unwrap();
     let version = object_store::UpdateVersion { e_tag: meta.e_tag, version: meta.version };
@@ -79,7 +79,7 @@ async fn put_at_once(
     join_all(racers).await.into_iter().map(Result::unwrap).collect()
 }
 
-/// Returns the client that won. All others must have been told that they lost.
+/// Returns the number of the client that won. All others must have received an error that says that they lost.
 fn the_winner(outcomes: &[object_store::Result<()>], lost: impl Fn(&Error) -> bool) -> usize {
     let mut winners = Vec::new();
     for (racer, outcome) in outcomes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Clients of `object_store` for the servers.
+//! Clients of `object_store` that connect to the servers.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Decides in which files a statement looks for rows.
 //!
-//! - A file is skipped if its partition values or statistics show that none of its rows match, even if another writer computed them.
-//!   A statement then finds the same rows as a read: if another writer's bounds are wrong, both miss some rows. A
-//!   MERGE that misses a row inserts it again, as in any other engine. Reading every file with statistics from other
-//!   writers would make each MERGE a scan of the whole table.
+//! - A file is skipped if its partition values or statistics show that none of its rows match, even if another writer
+//!   computed them. A statement then finds the same rows as a read: if another writer's bounds are wrong, both miss
+//!   some rows. A MERGE that misses a row inserts it again, as in any other engine. Reading every file with
+//!   statistics from other writers would make each MERGE a scan of the whole table.
 //! - A file does not have to be read if partition values, or statistics that this crate has computed, show that all
 //!   its rows match. Bounds from other writers are not trusted for this, because the rows would be removed without
 //!   looking at them. ([`crate::values::stats::is_own`].)

@@ -42,7 +42,7 @@ impl StreamLimits {
     }
 }
 
-/// What remains of the limits of a batch.
+/// The remaining limits of a batch to which files are being added.
 pub(super) struct Admission {
     files: u64,
     bytes: u64,

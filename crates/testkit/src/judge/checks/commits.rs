@@ -15,8 +15,8 @@ impl Case {
         let files: BTreeSet<String> = write.files.keys().cloned().collect();
         let of_deletes: BTreeSet<String> = write.deletes.iter().map(|(path, _)| path.clone()).collect();
         let is_whole = if write.deletes.is_some() {
-            // Rows that were already deleted change nothing, and a file without remaining rows is removed. The rows may
-            // have been moved to other files in between.
+            // Deleting rows that were already deleted changes nothing, and a file without remaining rows is removed.
+            // The rows may also have been moved to other files in between.
             let mut of_deletes = of_deletes;
             of_deletes.extend(self.moved_paths());
             let others: BTreeSet<String> = commit.paths.difference(&of_deletes).cloned().collect();
@@ -25,12 +25,12 @@ impl Case {
             let states = self.state(*earlier).zip(self.state(version));
             states.is_some_and(|(earlier, restored)| earlier.files == restored.files)
         } else if write.replaces_class.is_some() {
-            // Rows of other classes are kept: in files with other deletion vectors, or in copies.
+            // The rows of other classes are kept, in files with different deletion vectors or in copies.
             commit.paths.is_superset(&files)
         } else {
             commit.paths == files
         };
-        // A RESTORE sets the metadata only if it has changed since.
+        // A RESTORE sets the metadata only if it has changed since the restored version.
         let sets_metadata = commit.metadata.is_some();
         let sets_wrong = write.restores.is_none() && version > 0 && sets_metadata != write.sets_metadata();
         if !is_whole || commit.progress != progress || sets_wrong {
@@ -95,7 +95,7 @@ pub(super) fn unknown(case: &Case) -> Result<(), String> {
         if let (Intent::Find(_, version), Some(Outcome::Found(found))) =
             (&operation.intent, &operation.outcome)
             && *found != Found::At(*version)
-            // A commit that was cleaned up can no longer be found.
+            // A commit that a cleanup has deleted can no longer be found.
             && !(*found == Found::Nowhere && case.has_expired(*version))
         {
             return Err(format!("{operation}"));
@@ -120,8 +120,8 @@ pub(super) fn wanted(case: &Case) -> Result<(), String> {
                 || commit.removed_paths.contains(*path)
                 || restored.is_some_and(|earlier| earlier.files.iter().any(is_restored))
         };
-        // All other files of a replacement are copies of rows, whose names were not known before. The same is true of
-        // all files that a move adds.
+        // All other files of a replacement are copies of rows, whose names were not known in advance. The same is
+        // true of all files that an OPTIMIZE adds.
         let copies = commit.is_move || commit.is_description || write.replaces_class.is_some();
         if let Some(path) = commit.paths.iter().find(|path| !is_wanted(path) && !copies) {
             return Err(format!("version {version} adds '{path}'"));
@@ -139,7 +139,7 @@ pub(super) fn wanted(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Every commit that was acknowledged before a write began has a lower version.
+/// A commit that was acknowledged before a write began has a lower version than the write.
 pub(super) fn real_time(case: &Case) -> Result<(), String> {
     let mut writes: Vec<(u64, u64, u64, &Operation)> = Vec::new();
     for operation in &case.operations {

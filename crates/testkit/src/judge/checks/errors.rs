@@ -1,4 +1,4 @@
-//! Checks whether each error has a valid reason.
+//! Checks that each error has a valid reason.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,8 @@ use super::Case;
 use crate::judge::commit::Commit;
 use crate::judge::history::{Intent, Operation, Outcome, Write, class_of};
 
-/// Protocol: "Metadata Cleanup". A version that is read after all writers have ended must exist, unless it has expired.
+/// A version that is read after all writers have ended must exist, unless it has expired. (Protocol: "Metadata
+/// Cleanup".)
 pub(super) fn retained(case: &Case) -> Result<(), String> {
     for operation in case.operations.iter().filter(|operation| operation.process.starts_with("auditor")) {
         let Intent::Read(version) = operation.intent else { continue };
@@ -18,10 +19,10 @@ pub(super) fn retained(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// The error for a log that shows only compactions.
+/// The message of the error for a log if a listing shows only its compactions.
 const ONLY_COMPACTIONS: &str = "the log has neither commits nor a complete checkpoint";
 
-/// There must be a visible reason for each failure: a fault, a conflicting commit, or the clean-up of the log.
+/// Each failure must have a recorded reason: a fault, a conflicting commit, or a cleanup of the log.
 pub(super) fn errors(case: &Case) -> Result<(), String> {
     for operation in &case.operations {
         let (kind, version, reason, message) = match &operation.outcome {
@@ -43,10 +44,10 @@ pub(super) fn errors(case: &Case) -> Result<(), String> {
             ("TableAlreadyExists", _) => !case.log.commits.is_empty(),
             ("NotATable", _) => !case.listings_are_strong || case.known_before(operation).is_none(),
             ("VersionNotFound", _) => !case.listings_are_strong || case.may_miss(operation, version),
-            // A file was deleted while it was still needed. If a checkpoint was delayed until after the clean-up,
-            // expired versions look like a gap.
+            // A file was deleted while it was still needed. If a checkpoint was delayed until after a cleanup,
+            // expired versions look like a gap in the log.
             ("FileNotFound", _) if case.may_lack_files(operation) => true,
-            // A listing shows a log compaction, but not yet its commits.
+            // The listing contains a log compaction, but not its commits yet.
             ("CorruptLog", _) if message.starts_with(ONLY_COMPACTIONS) => !case.listings_are_strong,
             ("CorruptLog" | "FileNotFound", _) => case.may_miss(operation, version),
             _ => false,
@@ -59,7 +60,7 @@ pub(super) fn errors(case: &Case) -> Result<(), String> {
 }
 
 impl Case {
-    /// Returns whether `operation` may have missed a version because it was cleaned up.
+    /// Returns whether `operation` may have failed to find a version because a cleanup has deleted it.
     fn may_miss(&self, operation: &Operation, version: Option<u64>) -> bool {
         let wanted = match &operation.intent {
             Intent::Read(Some(version)) => Some(*version),
@@ -73,9 +74,9 @@ impl Case {
             && self.deletions.iter().any(|deleted| *deleted < ended)
     }
 
-    /// Returns whether a VACUUM may have deleted files of the version that `operation` is based on, or that it
-    /// restores: some versions are no longer retained, and files were deleted before the operation ended. `data_files`
-    /// checks that only their files were deleted.
+    /// Returns whether a VACUUM may have deleted files of the version on which `operation` is based, or which it
+    /// restores: some versions are no longer retained, and files were deleted before the operation ended. The check
+    /// `data_files` makes sure that only files of such versions were deleted.
     fn may_lack_files(&self, operation: &Operation) -> bool {
         let ended = operation.ended.unwrap_or(u64::MAX);
         let second_ms = self.commit(1).and_then(|commit| commit.written_ms);
@@ -96,15 +97,16 @@ impl Case {
             }
         };
         let overwrites_too = write.replaces.is_some_and(|base| base < version) && commit.changes_files();
-        // A conflict that is found before the commit names the newest version instead of the application's.
+        // If a conflict is found before the commit, it names the newest version, and not the version of the
+        // application's progress.
         let state = self.log.states.get(usize::try_from(version).unwrap_or(usize::MAX));
         let records_too = write.progress.as_ref().is_some_and(|(app, progress)| {
             let recorded = state.and_then(|state| state.progress.get(app));
             commit.progress.contains_key(app) || recorded.is_some_and(|recorded| recorded >= progress)
         });
-        // Files that a VACUUM is about to delete must not be restored.
+        // A RESTORE must not add files that a VACUUM is about to delete.
         let vacuums_too = write.restores.is_some() && commit.is_vacuum;
-        // Files need statistics of the clustering columns, and a change of the metadata must not drop these.
+        // Files need statistics for the clustering columns, and a change of the metadata must not drop these columns.
         let sets_clustering = commit.clustering.is_some();
         let clusters_too = match &write.clusters {
             Some(_) => sets_clustering || commit.changes_files(),
@@ -114,7 +116,7 @@ impl Case {
             }
         };
         let changes_too = commit.metadata.is_some()
-            // A RESTORE may set clustering columns, and remove columns.
+            // A RESTORE may set clustering columns, and may remove columns.
             && (write.sets_metadata()
                 || write.restores.is_some()
                 || write.clusters.is_some()
@@ -132,22 +134,22 @@ impl Case {
                 || self.changes_what_was_read(write, commit))
     }
 
-    /// Returns whether a handle of `version` cannot know that it is the same table: the version was cleaned up, and a
-    /// later one defines another table in its place.
+    /// Returns whether a handle of `version` cannot know that the table is still the same: the version was deleted by
+    /// a cleanup, and a later version defines another table at the same location.
     fn may_be_another_table(&self, version: u64) -> bool {
         let newest = self.log.commits.len() as u64;
         self.has_expired(version) && (version + 1..newest).any(|later| self.is_another_table(later))
     }
 
-    /// Returns whether version `version` begins another table.
+    /// Returns whether `version` is the first version of a table that replaces another one.
     fn is_another_table(&self, version: u64) -> bool {
         let Ok(index) = usize::try_from(version) else { return false };
         let ids = |version: usize| self.log.states.get(version).map(|state| &state.metadata.id);
         index > 0 && ids(index) != ids(index - 1)
     }
 
-    /// Returns whether `commit` removes a file with rows that `write` deletes, or one of these rows. Rows that are only
-    /// moved are found at their new places, if they keep their order.
+    /// Returns whether `commit` removes a file with rows that `write` deletes, or deletes one of these rows itself.
+    /// Rows that are only moved are found at their new positions, if they keep their order.
     fn deletes_too(&self, write: &Write, version: u64, commit: &Commit) -> bool {
         let Some(own) = self.deleted_rows(write) else { return false };
         if let Some(theirs) = self.writes().get(&version).and_then(|theirs| self.deleted_rows(theirs)) {
@@ -159,7 +161,7 @@ impl Case {
             && commit.removed_paths.iter().any(|path| rows(path).any(|row| own.contains(row)))
     }
 
-    /// Returns the rows that `write` deletes by their positions.
+    /// Returns the rows that `write` deletes by their positions in files.
     fn deleted_rows(&self, write: &Write) -> Option<BTreeSet<i64>> {
         let (path, positions) = write.deletes.as_ref()?;
         let files = self.files();
@@ -167,8 +169,8 @@ impl Case {
         Some(positions.iter().filter_map(|at| file.get(usize::try_from(*at).ok()?)).copied().collect())
     }
 
-    /// Returns whether `commit` removes a file with rows of the class that `write` replaces, or adds one that may have
-    /// some.
+    /// Returns whether `commit` removes a file that contains rows of the class which `write` replaces, or adds a file
+    /// that may contain some.
     fn replaces_too(&self, write: &Write, commit: &Commit) -> bool {
         let Some(class) = write.replaces_class else { return false };
         commit.removed_paths.iter().any(|path| self.classes_in(path).any(|found| found == class))
@@ -181,7 +183,8 @@ impl Case {
         commit.removed_paths.iter().chain(&commit.paths).any(|path| self.may_have(path, class))
     }
 
-    /// Returns whether the least and the greatest class of a file's rows allow the file to have rows of `class`.
+    /// Returns whether the file may contain rows of `class`, according to the least and the greatest class of its
+    /// rows.
     fn may_have(&self, path: &str, class: i64) -> bool {
         self.classes_in(path).min().is_some_and(|least| least <= class)
             && self.classes_in(path).max().is_some_and(|greatest| greatest >= class)

@@ -1,13 +1,13 @@
-//! Checks each promise by a function of the final log and the history.
+//! Checks the promises of the crate. Each check is a function of the final log and the history of operations.
 //!
-//! | file | what it judges |
+//! | file | what it checks |
 //! | --- | --- |
 //! | `commits` | acknowledged writes, failed writes, and the order of the versions |
-//! | `reads` | what readers have seen |
-//! | `rows` | which rows each version has |
-//! | `table` | metadata, applications, times and the counts that no two commits may share |
-//! | `streams` | what streams returned |
-//! | `errors` | whether an error has a reason |
+//! | `reads` | the versions that readers have seen |
+//! | `rows` | the rows of each version |
+//! | `table` | metadata, applications, times, and numbers that no two commits may share |
+//! | `streams` | the files that streams have returned |
+//! | `errors` | that each error has a valid reason |
 
 mod commits;
 mod errors;
@@ -22,30 +22,30 @@ use super::commit::Commit;
 use super::history::{MINE, Operation, Write};
 use super::replay::{Log, State};
 
-/// The judged history and log.
+/// The history and the log that are checked.
 #[derive(Debug, Default)]
 pub struct Case {
     /// The final log.
     pub log: Log,
-    /// The results that processes got.
+    /// The operations of processes, with the results that they received.
     pub operations: Vec<Operation>,
     /// The paths of the data files that exist at the end.
     pub data_files: BTreeSet<String>,
-    /// The rows of the data files that replacements have copied and that moves have made, in order.
+    /// The rows of the data files that were written by replacements, as copies, and by OPTIMIZE, in order.
     pub copied: BTreeMap<String, Vec<i64>>,
-    /// Whether a listing shows every file that existed when it began.
+    /// Whether a listing always contains every file that existed when it began.
     pub listings_are_strong: bool,
-    /// The time up to which commits may have been cleaned up; `None` if nothing expires.
+    /// The time up to which commits may have been deleted by a cleanup; `None` if nothing expires.
     pub expired_before_ms: Option<i64>,
-    /// Files that were removed from the table after this time are kept; `None` if all files are kept.
+    /// The time before which removed files may have been deleted by VACUUM; `None` if all files are kept.
     pub vacuumed_before_ms: Option<i64>,
-    /// When files were deleted, by the clock of the history.
+    /// The times at which files were deleted, by the clock of the history.
     pub deletions: Vec<u64>,
 }
 
 type Check = fn(&Case) -> Result<(), String>;
 
-/// Each promise with its check. The names are the same as in the design's table.
+/// Each promise, and the function that checks it. The names are the same as in the table of the design document.
 const CHECKS: [(&str, Check); 19] = [
     ("an acknowledged commit is in the log exactly once, as a whole", commits::acknowledged),
     ("what failed is not in the log", commits::failed),
@@ -68,7 +68,7 @@ const CHECKS: [(&str, Check); 19] = [
     ("errors are true", errors::errors),
 ];
 
-/// Returns what is wrong.
+/// Returns the promises that were broken, with an explanation.
 pub fn check(case: &Case) -> Vec<String> {
     let broken =
         |(promise, check): &(&str, Check)| check(case).err().map(|error| format!("{promise}: {error}"));
@@ -84,12 +84,12 @@ impl Case {
         self.log.states.get(usize::try_from(version).ok()?)
     }
 
-    /// Returns the versions that contain `operation`. Such a version adds one of its files, sets its property, adds its
-    /// column, or has the mark of its row deletes, its RESTORE or its clustering.
+    /// Returns the versions that contain `operation`. Such a version adds one of its files, sets its property, adds
+    /// its column, or has the mark of its row deletes, its RESTORE or its clustering.
     fn places(&self, operation: &Operation) -> Vec<u64> {
         let Some(write) = operation.write() else { return Vec::new() };
         let is_place = |(version, commit): &(usize, &Commit)| {
-            // A RESTORE brings back files that other writers have added.
+            // A RESTORE adds files again that other writers have written.
             if commit.is_restore || write.restores.is_some() {
                 return write.restores.as_ref().is_some_and(|(_, mark)| commit.mark.as_ref() == Some(mark));
             }
@@ -106,7 +106,7 @@ impl Case {
         places.map(|(version, _)| version as u64).collect()
     }
 
-    /// Returns whether version `version` sets the property of `write`, or adds its column.
+    /// Returns whether `version` sets the property of `write`, or adds its column.
     fn changes_metadata(&self, version: usize, write: &Write) -> bool {
         let Some((commit, before)) = self.log.commits.get(version).zip(self.log.before(version)) else {
             return false;
@@ -132,13 +132,13 @@ impl Case {
         writes
     }
 
-    /// Returns the rows of each data file, deleted ones included.
+    /// Returns the rows of each data file, including deleted rows.
     fn files(&self) -> BTreeMap<&str, &[i64]> {
         let written = self.operations.iter().filter_map(Operation::write).flat_map(|write| &write.files);
         written.chain(&self.copied).map(|(path, rows)| (path.as_str(), rows.as_slice())).collect()
     }
 
-    /// Returns how many commits delete rows by their positions in files from which the rows were moved.
+    /// Returns how many commits delete rows by positions in files from which the rows were moved in the meantime.
     pub fn followed(&self) -> u64 {
         let is_followed = |(version, write): &(&u64, &&Write)| {
             let of = write.deletes.as_ref().map(|(path, _)| path);
@@ -160,7 +160,7 @@ impl Case {
             .flat_map(|commit| commit.paths.iter().cloned())
     }
 
-    /// Returns whether the commit of version `version` may have been cleaned up.
+    /// Returns whether the commit of `version` may have been deleted by a cleanup.
     fn has_expired(&self, version: u64) -> bool {
         let written_ms = self.commit(version).and_then(|commit| commit.written_ms);
         written_ms.zip(self.expired_before_ms).is_some_and(|(written_ms, before_ms)| written_ms < before_ms)

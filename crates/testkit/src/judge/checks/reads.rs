@@ -1,4 +1,4 @@
-//! Checks what readers have seen.
+//! Checks the versions that readers have seen.
 
 use super::Case;
 use crate::judge::history::{Intent, Outcome};

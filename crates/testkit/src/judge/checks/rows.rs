@@ -1,4 +1,4 @@
-//! Checks which rows each version has.
+//! Checks the rows of each version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,14 +8,14 @@ use crate::judge::history::{Write, class_of};
 use crate::judge::replay::State;
 
 impl Case {
-    /// Returns the state that a RESTORE restores.
+    /// Returns the state of the version that a RESTORE restores.
     fn restored(&self, write: &Write) -> Option<&State> {
         self.state(write.restores.as_ref()?.0)
     }
 }
 
-/// An overwrite of the whole table is serializable, and so is a RESTORE: no commit between the version that it read and
-/// its own may have changed files.
+/// An overwrite of the whole table is serializable, and so is a RESTORE: no commit between the version that it read
+/// and its own version may have changed files.
 pub(super) fn overwrites(case: &Case) -> Result<(), String> {
     for operation in &case.operations {
         let Some(base) = operation.write().and_then(|write| write.replaces) else { continue };
@@ -47,9 +47,10 @@ pub(super) fn overwrites(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// The writes could have been done one after another, in the order of the versions. The removed and added rows of each
-/// write are applied to the rows of the version before, and the result is compared with the rows that the files and the
-/// deletion vectors of the version hold. Protocol: "Deletion Vectors".
+/// The result must be the same as if the writes were done one after another, in the order of the versions. The check
+/// applies the removed and added rows of each write to the rows of the previous version. It then compares the result
+/// with the rows in the files of the version, without those that deletion vectors delete. (Protocol: "Deletion
+/// Vectors".)
 pub(super) fn rows(case: &Case) -> Result<(), String> {
     let (writes, files) = (case.writes(), case.files());
     let mut expected = BTreeSet::new();
@@ -67,7 +68,7 @@ pub(super) fn rows(case: &Case) -> Result<(), String> {
                     .and_then(|earlier| versions.get(earlier).cloned())
                     .ok_or_else(|| format!("version {version} restores {earlier}"))?;
             }
-            // Rows that were already deleted change nothing.
+            // Deleting rows that were already deleted must change nothing.
             if write.deletes.is_some() && before == expected && commit.changes_files() {
                 return Err(format!("version {version} deletes no row, but changes files: {commit:?}"));
             }
@@ -85,8 +86,9 @@ pub(super) fn rows(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that a write has `seen` exactly the rows that the class from which its own rows were computed had `before`
-/// it. Blind appends may be ordered differently, as the isolation level `WriteSerializable` allows.
+/// Checks what a write has read, if its own rows were computed from a class of rows: it must have `seen` exactly the
+/// rows of this class that existed `before` it. Blind appends may be ordered differently, as the isolation level
+/// `WriteSerializable` allows.
 fn has_read(
     write: &Write,
     writes: &BTreeMap<u64, &Write>,
@@ -104,8 +106,8 @@ fn has_read(
     }
 }
 
-/// Applies a write, which has seen the rows `seen`, to the rows of the version before it. Deleting a row that was
-/// already gone when the write began has no effect, even if a RESTORE has brought the row back since.
+/// Applies a write, which has seen the rows `seen`, to the rows of the previous version. Deleting a row that no
+/// longer existed when the write began has no effect, even if a RESTORE has returned the row since.
 fn apply(
     write: &Write,
     files: &BTreeMap<&str, &[i64]>,
@@ -132,7 +134,7 @@ fn apply(
     Ok(())
 }
 
-/// Returns the rows of logical files.
+/// Returns the rows in the given logical files.
 fn live_rows(
     case: &Case,
     files: &BTreeMap<&str, &[i64]>,
@@ -160,7 +162,7 @@ fn live_rows(
 
 pub(super) fn data_files(case: &Case) -> Result<(), String> {
     let vectors: BTreeMap<&String, _> = case.log.commits.iter().flat_map(|commit| &commit.vectors).collect();
-    // A version is retained until the next version is older than the retention.
+    // A version is retained until the version after it is older than the retention.
     let is_retained = |version: &usize| {
         let next = case.log.commits.get(version + 1);
         next.zip(case.vacuumed_before_ms)

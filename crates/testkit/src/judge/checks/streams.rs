@@ -36,8 +36,8 @@ pub(super) fn once(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns two lists for the end of a batch: the files that the stream must have returned, and the files of the version
-/// in which the batch ends. The stream may have returned any part of the latter.
+/// Returns two lists of files for the end of a batch: the files that the stream must have returned, and the files of
+/// the version in which the batch ends, which the stream may have returned in part.
 fn expected(case: &Case, last: &Streamed) -> Result<(Vec<String>, Vec<String>), String> {
     let state = case.state(last.began_with);
     let state = state.ok_or_else(|| format!("there is no version {}", last.began_with))?;
@@ -62,7 +62,7 @@ fn counted<'a>(files: impl IntoIterator<Item = &'a String>) -> BTreeMap<&'a str,
     counts
 }
 
-/// Takes one occurrence of a file; returns whether there was one.
+/// Removes one occurrence of a file; returns whether there was one.
 fn take(counts: &mut BTreeMap<&str, u64>, file: &str) -> bool {
     match counts.get_mut(file) {
         Some(count) if *count > 0 => {

@@ -6,8 +6,8 @@ use super::Case;
 use crate::judge::commit::RowIds;
 use crate::judge::history::{MINE, Write};
 
-/// Protocol: "Change Metadata". Each commit changes only what its write concerns, and keeps what other writers have
-/// set.
+/// Each commit changes only the metadata that its write concerns, and keeps what other writers have set. (Protocol:
+/// "Change Metadata".)
 pub(super) fn metadata(case: &Case) -> Result<(), String> {
     let writes = case.writes();
     let Some(first) = case.log.states.first().map(|first| &first.metadata) else { return Ok(()) };
@@ -16,7 +16,8 @@ pub(super) fn metadata(case: &Case) -> Result<(), String> {
         let Some(found) = commit.metadata.as_ref().filter(|_| version > 0) else { continue };
         let Some(write) = writes.get(&version) else { continue };
         if write.redefines {
-            // The definition equals the first version's, but the table is a new one.
+            // The write defines the table again. Its definition equals the first version's, but the table must have a
+            // new id.
             if expected.id == found.id {
                 return Err(format!("version {version} is a new table with the old id"));
             }
@@ -31,7 +32,7 @@ pub(super) fn metadata(case: &Case) -> Result<(), String> {
             expected.properties.insert(MINE.to_owned(), value.clone());
         }
         expected.columns.extend(write.column.clone());
-        // `identities` checks it.
+        // The check `identities` covers this value.
         expected.identity_mark = found.identity_mark;
         if *found != expected {
             return Err(format!("version {version} has the metadata {found:?}, not {expected:?}"));
@@ -45,7 +46,7 @@ pub(super) fn progress(case: &Case) -> Result<(), String> {
     for (version, commit) in case.log.commits.iter().enumerate() {
         for (app, progress) in &commit.progress {
             let before = newest.insert(app, *progress).unwrap_or_default();
-            // The applications of the simulation count from 1, and record each number.
+            // Each application in the simulation counts from 1, and records every number.
             if *progress != before + 1 {
                 return Err(format!("version {version} records {progress} of '{app}' after {before}"));
             }
@@ -54,7 +55,8 @@ pub(super) fn progress(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Protocol: "Clustered Table". A table that replaces a clustered one is not clustered.
+/// A version has the clustering columns that were set last. A table that replaces a clustered table is not clustered.
+/// (Protocol: "Clustered Table".)
 pub(super) fn clustering(case: &Case) -> Result<(), String> {
     let writes = case.writes();
     let mut expected: Vec<String> = Vec::new();
@@ -78,7 +80,7 @@ pub(super) fn clustering(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Protocol: "In-Commit Timestamps".
+/// In-commit timestamps increase from version to version. (Protocol: "In-Commit Timestamps".)
 pub(super) fn timestamps(case: &Case) -> Result<(), String> {
     if !case.log.is_enabled("delta.enableInCommitTimestamps") {
         return Ok(());
@@ -93,14 +95,14 @@ pub(super) fn timestamps(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Protocol: "Row Tracking".
+/// No row id is assigned twice. (Protocol: "Row Tracking".)
 pub(super) fn row_ids(case: &Case) -> Result<(), String> {
     if !case.log.is_enabled("delta.enableRowTracking") {
         return Ok(());
     }
     let (mut mark, mut known) = (-1, BTreeMap::<&str, &RowIds>::new());
     for (version, commit) in case.log.commits.iter().enumerate() {
-        // A file that gets another deletion vector keeps its row ids, and so does one that is restored or gets new
+        // A file that gets another deletion vector keeps its row ids. So does a file that is restored or gets new
         // statistics.
         let may_be_known = commit.is_restore || commit.is_description;
         let (kept, new): (Vec<_>, Vec<_>) = commit.row_ids.iter().partition(|(path, _)| {
@@ -126,8 +128,8 @@ pub(super) fn row_ids(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Protocol: "Identity Columns". The values of a write follow the mark of the version before it, without a gap within a
-/// file, and the greatest one becomes the mark. Copied rows keep their values.
+/// The values of a write come directly after the high water mark of the previous version, without a gap inside of a
+/// file, and the greatest value becomes the new mark. Copied rows keep their values. (Protocol: "Identity Columns".)
 pub(super) fn identities(case: &Case) -> Result<(), String> {
     let writes = case.writes();
     let mut mark = None;

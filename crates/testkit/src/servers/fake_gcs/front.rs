@@ -1,4 +1,4 @@
-//! The front: a server for the XML API that uses the JSON API of fake-gcs-server.
+//! The front: a server for the XML API, which forwards requests to the JSON API of fake-gcs-server.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -29,7 +29,7 @@ const GENERATION: &str = "x-goog-generation";
 
 pub(super) type Answer = Response<Full<Bytes>>;
 
-/// The operation of a request. Paths are encoded.
+/// A parsed request. Its paths are still encoded.
 struct Asked<'a> {
     parts: &'a Parts,
     bucket: &'a str,
@@ -38,7 +38,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Returns the answer to a request without a token that is known. (XML API: "HTTP status and error codes".)
+    /// Returns an error response if the request's token is not known. (XML API: "HTTP status and error codes".)
     fn refused_token(&self) -> Option<Answer> {
         let token = self.parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         match token.and_then(|value| value.strip_prefix("Bearer ")) {
@@ -58,7 +58,7 @@ pub(super) struct Front {
 }
 
 impl Front {
-    /// Serves until `stopped`. `server` is the URL of fake-gcs-server.
+    /// Serves requests until `stopped`. `server` is the URL of fake-gcs-server.
     pub(super) fn serve(server: String, listener: TcpListener, stopped: oneshot::Receiver<()>) {
         install_crypto();
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -74,16 +74,16 @@ impl Front {
             listener.set_nonblocking(true).expect("a socket that does not block");
             let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
             tokio::spawn(front.listen(listener));
-            // It does not matter whether a message arrives or the sender is dropped.
+            // Both a message and a dropped sender mean that the server should stop.
             let _ = stopped.await;
         });
     }
 
     async fn listen(self: Arc<Self>, listener: tokio::net::TcpListener) {
         loop {
-            // If a connection ends while it is accepted, only its client needs to notice.
+            // If accepting a connection fails, only its client has to notice.
             let Ok((stream, _)) = listener.accept().await else { continue };
-            // Without this setting, small answers may wait for 40 ms.
+            // Without this setting, small responses may be delayed by 40 ms.
             let _ = stream.set_nodelay(true);
             let front = Arc::clone(&self);
             tokio::spawn(async move {
@@ -91,7 +91,7 @@ impl Front {
                     let front = Arc::clone(&front);
                     async move { Ok::<_, Infallible>(front.answer(request).await) }
                 });
-                // Errors of a connection do not matter here, because the client sees them.
+                // Errors of the connection are ignored here, because the client notices them.
                 let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
             });
         }
@@ -133,7 +133,7 @@ impl Front {
         }
     }
 
-    /// Writes an object, under the condition of the header if there is one.
+    /// Writes an object, if the condition in the header is met or there is no condition.
     async fn insert(&self, asked: &Asked<'_>, content: Bytes) -> Result<Answer, HttpError> {
         let headers = &asked.parts.headers;
         let mut url = format!(
@@ -168,7 +168,7 @@ impl Front {
         Ok(xml(StatusCode::OK, listing::xml(&found)))
     }
 
-    /// Forwards the request, and returns the response.
+    /// Forwards the request unchanged, and returns the response.
     async fn pass(&self, asked: &Asked<'_>) -> Result<Answer, HttpError> {
         let url = format!("{}{}", self.server, asked.parts.uri);
         let headers = &asked.parts.headers;
@@ -213,7 +213,7 @@ fn query_of(parts: &Parts) -> HashMap<String, String> {
         .collect()
 }
 
-/// Returns a member of a JSON object that is a string.
+/// Returns a string member of a JSON object.
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
@@ -223,12 +223,12 @@ pub(super) fn xml(status: StatusCode, text: String) -> Answer {
     answer.body(Full::from(text)).expect("a status and a header")
 }
 
-/// Returns an error of the XML API.
+/// Returns an error response of the XML API.
 pub(super) fn refusal(status: StatusCode, code: &str) -> Answer {
     xml(status, format!("<Error><Code>{}</Code></Error>", escaped(code)))
 }
 
-/// Escapes text for XML.
+/// Escapes characters that have a meaning in XML.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,4 +1,4 @@
-//! Listings: converts the parameters of the XML API to the JSON API's, and JSON to XML.
+//! Translates listings: parameters of the XML API to parameters of the JSON API, and JSON responses to XML.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::front::{escaped, text};
 
-/// Returns the request of the JSON API for the parameters of the XML API.
+/// Returns the URL of the JSON API for a listing request of the XML API.
 pub(super) fn url(server: &str, bucket: &str, query: &HashMap<String, String>) -> String {
     let mut url = format!("{server}/storage/v1/b/{bucket}/o?projection=noAcl");
     for (name, value) in query {
@@ -16,7 +16,7 @@ pub(super) fn url(server: &str, bucket: &str, query: &HashMap<String, String>) -
             "prefix" | "delimiter" => (name.as_str(), value.clone()),
             "max-keys" => ("maxResults", value.clone()),
             "continuation-token" => ("pageToken", value.clone()),
-            // A listing of the JSON API begins with the name itself, and one of the XML API after it.
+            // In the JSON API, a listing begins with the given name itself; in the XML API, it begins after the name.
             "start-after" => ("startOffset", format!("{value}\0")),
             _ => continue,
         };
@@ -26,7 +26,7 @@ pub(super) fn url(server: &str, bucket: &str, query: &HashMap<String, String>) -
     url
 }
 
-/// Returns the answer of the XML API for an answer of the JSON API.
+/// Converts a response of the JSON API to a response of the XML API.
 pub(super) fn xml(found: &Value) -> String {
     let mut xml = "<ListBucketResult>".to_owned();
     for item in found["items"].as_array().into_iter().flatten() {

@@ -1,18 +1,17 @@
-//! fake-gcs-server: Google Cloud Storage in memory, with a front that speaks the XML API.
+//! fake-gcs-server: Google Cloud Storage in memory, behind a front that supports the XML API.
 //!
-//! fake-gcs-server knows the JSON API. `object_store` uses the XML API of Google, but the server supports only reads
-//! and deletions of that API. It ignores the header `x-goog-if-generation-match`. The front translates the other
-//! requests:
+//! fake-gcs-server implements Google's JSON API. `object_store` uses the XML API. The server supports only its
+//! reads and deletions, and ignores the header `x-goog-if-generation-match`. The front translates the other requests:
 //!
-//! - A put becomes an upload of the JSON API, and its header the parameter `ifGenerationMatch`. Whether the condition
-//!   holds is decided by fake-gcs-server.
-//! - A listing becomes one of the JSON API ([`listing`]).
+//! - A put becomes an upload of the JSON API, and its header becomes the parameter `ifGenerationMatch`.
+//!   fake-gcs-server decides whether the condition is met.
+//! - A listing becomes a listing of the JSON API ([`listing`]).
 //! - The parts of an upload stay in the front until it is completed ([`uploads`]).
 //!
 //! The front accepts two tokens and refuses all others, because fake-gcs-server does not check tokens.
 //!
-//! So this server shows that deltalog sends requests as Google documents them, and that a store with the documented
-//! behavior is enough. It does not show how Google's own servers behave.
+//! Tests with this server show that deltalog sends requests as Google documents them, and that it needs no more than
+//! the documented behavior. They do not show how Google's own servers behave.
 
 mod front;
 mod listing;
@@ -33,13 +32,13 @@ use front::Front;
 
 /// The token with all permissions.
 const TOKEN: &str = "deltalog-secret";
-/// A token that may do everything with objects except list them.
+/// A token that permits everything except listing objects.
 const TOKEN_WITHOUT_LISTS: &str = "deltalog-secret-without-lists";
 
-/// A running fake-gcs-server with its front. Both stop when it is dropped.
+/// A running fake-gcs-server and its front. Both stop when the value is dropped.
 ///
-/// It supports creating objects only if they are absent, and replacing them only if they have a given generation. It
-/// ignores conditions of reads.
+/// It can create an object only if it does not exist, and replace an object only if it has a given generation. It
+/// ignores the conditions of reads.
 #[derive(Debug)]
 pub struct FakeGcs {
     process: Process,
@@ -49,13 +48,13 @@ pub struct FakeGcs {
 }
 
 impl FakeGcs {
-    /// Starts the server without buckets, apart from one with a random name.
+    /// Starts the server without buckets, except for one with a random name.
     ///
     /// # Panics
-    /// If fake-gcs-server is not installed, or does not run.
+    /// Panics if fake-gcs-server is not installed, or does not start.
     pub fn start() -> Self {
         let program = installed::program("bin/fake-gcs-server");
-        // No other server has this bucket.
+        // The bucket's name is unique, so that no other server has it.
         let bucket = unique("started");
         let command = |port: u16, data: &Path| {
             std::fs::create_dir(data.join(&bucket)).expect("a directory for a bucket");
@@ -91,7 +90,7 @@ impl FakeGcs {
         self.process.directory()
     }
 
-    /// Returns the configuration of a client, in the names of `object_store`.
+    /// Returns the configuration of a client, with the option names of `object_store`.
     pub fn options(&self) -> Vec<(String, String)> {
         let endpoint = self.endpoint();
         [
@@ -111,7 +110,7 @@ impl FakeGcs {
     /// Creates a bucket.
     ///
     /// # Panics
-    /// If the server refuses the request.
+    /// Panics if the server refuses the request.
     pub fn create_bucket(&self, name: &str) {
         let body = serde_json::json!({ "name": name }).to_string();
         let mut request = HttpRequest::new(HttpRequestBody::from(body));
@@ -126,7 +125,7 @@ impl FakeGcs {
     /// Creates an empty object with exactly this name, which may end with a slash.
     ///
     /// # Panics
-    /// If the server refuses the request.
+    /// Panics if the server refuses the request.
     pub fn create_marker(&self, bucket: &str, key: &str) {
         let mut request = HttpRequest::new(HttpRequestBody::empty());
         *request.method_mut() = "POST".parse().expect("a method");
@@ -143,7 +142,8 @@ impl Drop for FakeGcs {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been printed, and fails requests; drop must not panic.
+            // If the thread has panicked, the message has been printed and requests fail. A second panic in drop must
+            // be avoided.
             let _ = thread.join();
         }
     }

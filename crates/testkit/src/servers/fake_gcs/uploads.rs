@@ -1,4 +1,4 @@
-//! Uploads in parts, which fake-gcs-server does not support.
+//! Multipart uploads, which fake-gcs-server itself does not support.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use hyper::{Response, StatusCode};
 use super::front::{Answer, refusal, xml};
 use crate::servers::process::unique;
 
-/// The parts that were put so far, by the id of the upload and the number of the part.
+/// The parts that were stored so far, by the id of their upload and their number.
 #[derive(Debug, Default)]
 pub(super) struct Uploads(Mutex<HashMap<String, BTreeMap<u32, Bytes>>>);
 
@@ -63,7 +63,7 @@ impl Uploads {
         answer.body(Full::default()).expect("a status")
     }
 
-    /// Ends an upload and returns its parts, joined as the XML of the request says.
+    /// Ends an upload, and returns its parts, joined in the order that the request's XML states.
     pub(super) fn complete(&self, id: &str, wanted: &[u8]) -> Result<Bytes, Refused> {
         let mut uploads = self.lock();
         let Some(parts) = uploads.get(id) else { return Err(Refused::NoUpload) };
@@ -80,7 +80,7 @@ impl Uploads {
         Ok(whole.into())
     }
 
-    /// Converts the answer to the put of the whole object to the answer to the completion.
+    /// Converts the response to the put of the whole object into a response to the completion of an upload.
     pub(super) fn completed(put: Answer) -> Answer {
         if put.status() != StatusCode::OK {
             return put;
