@@ -1,17 +1,17 @@
 //! Errors, and their kinds according to what a caller can do about them.
 //!
-//! One opaque [`Error`] for the whole crate. Its [`ErrorKind`] is what callers branch on; the rest is context: the
-//! table, the version, the file, the line, a hint, and the source. Each layer adds what it knows (`in_table`,
-//! `at_version`, `at_path`, `at_line`) as the error is passed up. It never overwrites what is already set, because the
-//! layer nearest to the fault knows best.
+//! The whole crate uses one opaque [`Error`] type. Its [`ErrorKind`] is what callers branch on; the rest is context:
+//! the table, the version, the file, the line, a hint, and the source. As the error is passed up, each layer adds what
+//! it knows (`in_table`, `at_version`, `at_path`, `at_line`). It never overwrites a detail that is already set, because
+//! the layer closest to the fault knows most about it.
 //!
-//! - No message carries a credential: locations are shown without user information and query.
+//! - No message contains a credential: locations are shown without user information and query string.
 //! - If a commit conflicts with another writer's, the commit loop returns that as a value rather than an error; see
 //!   [`crate::commit`].
 
 use std::fmt;
 
-/// The result of everything in this crate that can fail.
+/// The result type of the crate's functions that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
@@ -20,16 +20,16 @@ type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// There is definitely no Delta table at the location (never reported because of a failed request).
+    /// There is no Delta table at the location. A failed request is never reported as this kind.
     NotATable,
     /// The table that was opened no longer exists: it was dropped and another one was created in its place.
     TableReplaced,
     /// There is already a table at the location where one should be created.
     TableAlreadyExists,
-    /// The version or timestamp asked for is not in the readable range.
+    /// The requested version or timestamp is outside the range that can be read.
     VersionNotFound,
-    /// The log breaks the protocol: a gap, a torn line, an action without a required field, an unreadable
-    /// checkpoint without fallback.
+    /// The log breaks the protocol: for example, a gap between commits, a truncated line, an action without a required
+    /// field, or an unreadable checkpoint that the rest of the log cannot replace.
     CorruptLog,
     /// A data file breaks the protocol or its format, or does not fit the table's schema.
     CorruptData,
@@ -50,7 +50,7 @@ pub enum ErrorKind {
     Unavailable,
     /// The store refused the caller's credentials or permissions.
     PermissionDenied,
-    /// The call was interrupted, as by Ctrl-C in Python. Its pending commit was not made.
+    /// The call was interrupted, for example by Ctrl-C in Python. Its commit was not made.
     Interrupted,
 }
 
@@ -112,56 +112,56 @@ impl Error {
         Self::new(ErrorKind::SchemaMismatch, message)
     }
 
-    /// Puts `what`, and a colon, in front of the message.
+    /// Prepends `what` and a colon to the message.
     #[must_use]
     pub(crate) fn within(mut self, what: impl fmt::Display) -> Self {
         self.0.message = format!("{what}: {}", self.0.message);
         self
     }
 
-    /// Adds the table's location, unless a deeper layer has.
+    /// Adds the table's location, unless the error already has one.
     #[must_use]
     pub fn in_table(mut self, table: impl Into<String>) -> Self {
         self.0.table.get_or_insert_with(|| table.into());
         self
     }
 
-    /// Adds the table version, unless a deeper layer has.
+    /// Adds the table version, unless the error already has one.
     #[must_use]
     pub fn at_version(mut self, version: u64) -> Self {
         self.0.version.get_or_insert(version);
         self
     }
 
-    /// Adds the file at fault, unless a deeper layer has.
+    /// Adds the path of the file at fault, unless the error already has one.
     #[must_use]
     pub fn at_path(mut self, path: impl Into<String>) -> Self {
         self.0.path.get_or_insert_with(|| path.into());
         self
     }
 
-    /// Adds the line at fault, counted from 1, unless a deeper layer has.
+    /// Adds the number of the line at fault, counted from 1, unless the error already has one.
     #[must_use]
     pub fn at_line(mut self, line: usize) -> Self {
         self.0.line.get_or_insert(line);
         self
     }
 
-    /// Adds the id of the transaction concerned, unless a deeper layer has.
+    /// Adds the id of the transaction concerned, unless the error already has one.
     #[must_use]
     pub fn with_transaction_id(mut self, transaction_id: impl Into<String>) -> Self {
         self.0.transaction_id.get_or_insert_with(|| transaction_id.into());
         self
     }
 
-    /// Adds what the user can do about it, unless a deeper layer has.
+    /// Adds a hint, which says what the user can do about the error, unless the error already has one.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint.get_or_insert_with(|| hint.into());
         self
     }
 
-    /// Adds the name of the reason, unless a deeper layer has. See [`Error::reason`].
+    /// Adds the machine-readable name of the reason, unless the error already has one. See [`Error::reason`].
     #[must_use]
     pub fn with_reason(mut self, reason: &'static str) -> Self {
         self.0.reason.get_or_insert(reason);
@@ -223,8 +223,8 @@ impl Error {
         self.0.line
     }
 
-    /// The id of the transaction concerned, as in its `commitInfo.txnId`. Every `CommitStateUnknown` has one:
-    /// [`find_commit`](crate::commit::find_commit) looks for it in the log.
+    /// The id of the transaction concerned, which is also in its `commitInfo.txnId`. Every `CommitStateUnknown` error
+    /// has one; pass it to [`find_commit`](crate::commit::find_commit) to look for the commit in the log.
     pub fn transaction_id(&self) -> Option<&str> {
         self.0.transaction_id.as_deref()
     }
@@ -234,13 +234,13 @@ impl Error {
         self.0.hint.as_deref()
     }
 
-    /// The name of the reason for programs, if a kind has several.
+    /// The machine-readable name of the reason, for kinds that have several reasons.
     ///
     /// - `CommitConflict` and `TableAlreadyExists`, where another commit won: `table_created`,
     ///   `table_replaced`, `log_cleaned_up`, `protocol_changed`, `metadata_changed`, `concurrent_append`,
     ///   `concurrent_delete_read`, `concurrent_delete_delete`, `app_transaction` or `domain_changed`.
-    /// - `CommitStateUnknown`, where the commit could not be read back: `no_answer` if the store did not
-    ///   answer, `access_denied` if it refused to, `contradiction` if its answers contradict each other, and
+    /// - `CommitStateUnknown`, where the commit could not be read back: `no_answer` if the store did not answer,
+    ///   `access_denied` if it refused the request, `contradiction` if its answers contradict each other, and
     ///   `unreadable` if its answer is not a commit.
     pub fn reason(&self) -> Option<&'static str> {
         self.0.reason
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deepest_layer_wins() {
+    fn the_detail_that_is_set_first_is_kept() {
         assert_eq!(Error::corrupt_log("x").at_version(1).at_version(2).version(), Some(1));
     }
 }

@@ -3,32 +3,32 @@
 //! | what for | where to start |
 //! | --- | --- |
 //! | open a table | [`Storage::open`], [`Snapshot::open`], [`Snapshot::builder`] |
-//! | keep its newest snapshot, answer without a request | [`Table`] |
-//! | follow its commits | [`Snapshot::commits`] |
-//! | read its rows as a stream, batch by batch, each once | [`TableStream`] |
-//! | list its files | [`FileListing`] |
-//! | read its rows | [`TableScan`], [`ChangeFeed`] for the rows that versions have changed |
-//! | read its rows by several processes | [`TableScan::tasks`], [`ScanTask`] |
-//! | ask the log for counts and bounds | [`Answers`] |
-//! | choose rows | [`parse_predicate`], [`col`] and [`lit`] |
-//! | compute values of SQL expressions | [`Expression`] |
+//! | keep a table's newest snapshot in memory | [`Table`] |
+//! | follow a table's new commits | [`Snapshot::commits`] |
+//! | read a table's rows as a stream, each row once | [`TableStream`] |
+//! | list a table's files | [`FileListing`] |
+//! | read a table's rows, or the rows that versions have changed | [`TableScan`], [`ChangeFeed`] |
+//! | share a read among several processes | [`TableScan::tasks`], [`ScanTask`] |
+//! | get row counts, minima and maxima from the log alone | [`Answers`] |
+//! | write the predicate of a scan | [`parse_predicate`], [`col`] and [`lit`] |
+//! | evaluate SQL expressions | [`Expression`] |
 //! | enforce a table's constraints | [`Constraints`], [`Check`], [`Generated`] |
 //! | write | [`WriteRequest`], [`PendingWrite`] |
-//! | write from several processes | [`DistributedWrite`], [`WriteTask`], [`Fragment`] |
+//! | share a write among several processes | [`DistributedWrite`], [`WriteTask`], [`Fragment`] |
 //! | create and replace tables | [`TableDefinition`], [`PendingWrite::define`] |
 //! | change properties, columns and constraints | [`alter_table`], [`TableChange`] |
 //! | drop table features | [`drop_feature`] |
 //! | combine small files into larger ones, or order rows by several columns | [`optimize`], [`Curve`] |
-//! | make an earlier version the newest one | [`restore`] |
-//! | compute statistics of files that have none | [`recompute_statistics`] |
+//! | restore an earlier version | [`restore`] |
+//! | compute missing file statistics | [`recompute_statistics`] |
 //! | find files that are missing or damaged, and repair the log | [`check_files`], [`repair`] |
-//! | write manifests of its files for Presto and Athena | [`generate_manifests`] |
-//! | make a copy of a table, or a table that refers to its files | [`clone_table`] |
+//! | write manifests of a table's files for Presto and Athena | [`generate_manifests`] |
+//! | copy a table, or create one that refers to the files of another | [`clone_table`] |
 //! | turn Parquet files into a table | [`plan_conversion`] |
 //! | delete files that are no longer needed | [`plan_vacuum`], [`VacuumRequest`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
-//! | commit without waiting for checkpoints | [`Background`] |
-//! | let a service decide commits | [`CommitCoordinator`] |
+//! | write checkpoints in the background | [`Background`] |
+//! | let a service decide which commits succeed | [`CommitCoordinator`] |
 //! | handle errors | [`Error`], [`ErrorKind`] |
 //!
 //! Calls block and use no async runtime. Data is Arrow record batches.
@@ -53,7 +53,7 @@
 //!
 //! for ids in [vec![1, 2], vec![3]] {
 //!     let request = WriteRequest::new(schema.clone(), SaveMode::Append);
-//!     // Only the mode `Ignore` gives `None`.
+//! `begin` returns `None` only in the mode `Ignore`.
 //!     let write = PendingWrite::begin(&storage, request, &environment)?.ok_or("nothing to write")?;
 //!     let batch = RecordBatch::try_new(Arc::clone(write.arrow_schema()), vec![Arc::new(Int64Array::from(ids))])?;
 //!     let mut writer = write.writer()?;
@@ -70,7 +70,7 @@
 //! }
 //! assert_eq!(rows, 3);
 //!
-//! // Versions stay readable.
+//! Earlier versions can still be read.
 //! assert_eq!(Snapshot::open(&storage, Some(0))?.totals()?.files, 1);
 //! # Ok(())
 //! # }

@@ -1,7 +1,7 @@
 //! Finds the files with new rows among the files that a commit adds.
 //!
-//! A commit that deletes rows by a deletion vector adds the data file again. The file then has no new rows, so a
-//! transaction that has read a predicate does not depend on it.
+//! A commit that deletes rows by a deletion vector adds the data file again, with the new vector. Such a file has no
+//! new rows, so it does not conflict with a transaction that has read the rows of a predicate.
 
 use std::collections::HashMap;
 
@@ -34,8 +34,8 @@ pub(super) fn appended(
             None => true,
             Some(old) => {
                 let grows = only_grows(old.as_ref(), add.deletion_vector.as_ref(), vectors);
-                // The old vector may be gone, because no kept version needs it. In that case, assume that there are new
-                // rows.
+                // The old vector may have been deleted, because no version that is kept needs it. In that case, assume
+                // that the file has new rows.
                 !grows.unwrap_or_else(|error| {
                     tracing::debug!(%error, file = add.path, "a deletion vector of another commit cannot be read");
                     false

@@ -1,30 +1,30 @@
 //! Recognizes writes that an application has already committed. Protocol: "Transaction Identifiers".
 //!
-//! An application numbers its writes, and each commit records the number. A write with a number that the table has
-//! recorded, or a lower one, is a repetition: there is nothing to do, and its rows must not be added again. It is
-//! neither a commit nor a conflict.
+//! An application numbers its writes, and each commit records the number. If the table has already recorded the number
+//! of a write, or a higher one, the write is a repetition and must not add its rows again. That is neither a commit nor
+//! a conflict.
 
 use super::conflict::ConflictReason;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::SetTransaction;
 use crate::snapshot::Snapshot;
 
-/// A write that has no effect, because its application has recorded its version or a later one.
+/// A write without effect, because the table already records its application at the same version or a later one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AlreadyApplied {
     /// The application.
     pub app_id: String,
-    /// The version of the write that was not repeated.
+    /// The application's version of the skipped write.
     pub version: i64,
-    /// The version that the table has recorded.
+    /// The application's version that the table has recorded.
     pub recorded: i64,
-    /// The version of the table in which the record was found.
+    /// The table version in which that record was found.
     pub table_version: u64,
 }
 
 impl AlreadyApplied {
-    /// Returns the first of the `wanted` progress that `base` has recorded.
+    /// Returns the first entry of `wanted` that `base` already records, with the same version or a later one.
     ///
     /// # Errors
     /// `CorruptLog`; also errors of the store.
@@ -48,7 +48,8 @@ impl AlreadyApplied {
             .with_hint("nothing was committed; skip this write, or record a later version")
     }
 
-    /// Returns the first of the `wanted` progress that `recorded`, the progress at `table_version`, includes.
+    /// Returns the first entry of `wanted` that is already in `recorded`, the progress of applications at
+    /// `table_version`, with the same version or a later one.
     pub(super) fn find(
         recorded: &[SetTransaction],
         wanted: &[SetTransaction],
@@ -66,7 +67,7 @@ impl AlreadyApplied {
     }
 }
 
-/// Refuses progress that contains the same application twice.
+/// Refuses `progress` if it contains an application twice.
 ///
 /// # Errors
 /// `InvalidArgument` with the name of the application.
@@ -97,8 +98,8 @@ mod tests {
         for (wanted, expected) in [(4, true), (5, true), (6, false), (i64::MIN, true), (i64::MAX, false)] {
             assert_eq!(find(&[("a", wanted)]), expected.then(|| ("a".to_owned(), wanted, 5, 7)), "{wanted}");
         }
-        assert_eq!(find(&[("A", 1), ("c", 1)]), None, "names are exact");
-        assert_eq!(find(&[("a", 6), ("b", -3)]), Some(("b".to_owned(), -3, -3, 7)), "one of them is enough");
+        assert_eq!(find(&[("A", 1), ("c", 1)]), None, "the case of names matters");
+        assert_eq!(find(&[("a", 6), ("b", -3)]), Some(("b".to_owned(), -3, -3, 7)), "one repetition is enough");
         assert!(check_distinct(&recorded).is_ok());
         assert!(check_distinct(&progress(&[("a", 1), ("b", 1), ("a", 2)])).is_err());
     }

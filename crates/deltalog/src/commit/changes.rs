@@ -1,8 +1,8 @@
 //! The changes of a transaction.
 //!
-//! - File actions are record batches in the form of the log, so that a transaction that removes very many files
-//!   needs no struct per file. The few other actions are structs.
-//! - [`Changes::check`] refuses what must not be in one commit, before anything is put.
+//! - File actions are record batches with the log's columns, so that a transaction that removes very many files does
+//!   not need one struct per file. The few other actions are structs.
+//! - [`Changes::check`] refuses changes that must not be in one commit, before the commit is put.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 
@@ -22,7 +22,7 @@ pub(super) struct Changes {
     pub(super) protocol: Option<Protocol>,
     /// The metadata, if the transaction sets it.
     pub(super) metadata: Option<Metadata>,
-    /// Whether the metadata is to state the version of this commit as the one before which checkpoints are protected.
+    /// Whether the metadata is to record this commit's version as the one whose earlier checkpoints are protected.
     pub(super) protects_checkpoints: bool,
     /// The progress of applications.
     pub(super) transactions: Vec<SetTransaction>,
@@ -36,7 +36,7 @@ pub(super) struct Changes {
     pub(super) row_deletes: Vec<RowDelete>,
     /// The change data files.
     pub(super) change_files: Vec<AddCdcFile>,
-    /// Whether the transaction adds files that were removed before, and that a VACUUM may therefore delete.
+    /// Whether the transaction adds files that an earlier version has removed, and that a VACUUM may therefore delete.
     pub(super) brings_files_back: bool,
 }
 
@@ -55,7 +55,7 @@ impl Changes {
             && self.change_files.is_empty()
     }
 
-    /// Returns whether rows are only moved from files to others, and nothing else is changed.
+    /// Returns whether the transaction only moves rows from some files to others.
     pub(super) fn only_moves_rows(&self) -> bool {
         self.protocol.is_none()
             && self.metadata.is_none()
@@ -78,8 +78,8 @@ impl Changes {
             && self.adds.iter().all(|batch| data_changes(batch).all(|changes| changes))
     }
 
-    /// Checks that one commit may hold these changes, on a table that afterwards has this protocol and metadata, and
-    /// had the metadata `before`. Returns the data files that are removed.
+    /// Checks that one commit may contain these changes. The arguments are the protocol and the metadata after the
+    /// commit, and the metadata `before` it. Returns the data files that are removed.
     ///
     /// # Errors
     /// `InvalidArgument` if a file is added or removed twice, if an application or a domain occurs twice, if rows of an
@@ -153,8 +153,9 @@ impl Changes {
         Ok(removed)
     }
 
-    /// Refuses files with deletion vectors before version 3, and files without their number of rows. (Protocol:
-    /// "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests for comments.)
+    /// Refuses files with deletion vectors before version 3 of Iceberg compatibility, and files whose statistics lack
+    /// the number of rows. (Protocol: "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the protocol's
+    /// requests for comments.)
     fn check_iceberg(&self, iceberg: IcebergCompat) -> Result<()> {
         let has_vectors = !self.row_deletes.is_empty() || self.adds.iter().any(has_vectors);
         if has_vectors && !iceberg.allows_vectors() {
@@ -171,8 +172,8 @@ impl Changes {
         Ok(())
     }
 
-    /// Returns the path of a logical file that is both added and removed. Replacing the deletion vector of a data file
-    /// is allowed, because the result is a different logical file.
+    /// Returns the path of a logical file that is both added and removed. A transaction may replace the deletion vector
+    /// of a data file, because the data file with another vector is a different logical file.
     fn added_and_removed(&self, resolver: &PathResolver) -> Result<Option<String>> {
         if self.adds.is_empty() {
             return Ok(None);
@@ -201,7 +202,7 @@ impl Changes {
     }
 }
 
-/// Returns the path of the first row of `batch` that changes data.
+/// Returns the path of the first file action in `batch` that has `dataChange`.
 pub(super) fn path_of_data_change(batch: &RecordBatch) -> Option<String> {
     let row = data_changes(batch).position(|changes| changes)?;
     path_of(batch, row)
@@ -211,7 +212,7 @@ fn has_data_change(batch: &RecordBatch) -> bool {
     data_changes(batch).any(|changes| changes)
 }
 
-/// Returns `dataChange` of each row, which is true if the log does not say.
+/// Returns the `dataChange` of each row; it is true if the log does not say.
 fn data_changes(batch: &RecordBatch) -> impl Iterator<Item = bool> {
     let column = batch
         .column_by_name(FileColumn::DataChange.name())
@@ -221,7 +222,7 @@ fn data_changes(batch: &RecordBatch) -> impl Iterator<Item = bool> {
         .map(move |row| column.as_ref().is_none_or(|column| column.is_null(row) || column.value(row)))
 }
 
-/// Returns the data files of `batches`, and the path of one that occurs twice.
+/// Returns the data files of `batches`, and the path of a file that occurs twice, if there is one.
 fn set_of(batches: &[RecordBatch], resolver: &PathResolver) -> Result<(FileSet, Option<String>)> {
     let (mut files, mut twice) = (FileSet::of_paths(resolver), None);
     for batch in batches {

@@ -1,5 +1,5 @@
-//! The commit loop: compares concurrent commits with the transaction, prepares the next commit on top of them, and puts
-//! it. If another writer was faster, it repeats this for the next version.
+//! The commit loop: checks the commits of other writers for conflicts, prepares the next commit on top of them, and
+//! puts it. If another writer has created that version first, the loop continues with the next one.
 
 use std::time::Duration;
 
@@ -29,10 +29,11 @@ use crate::runtime::interrupt;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// The maximum pause of a writer after it loses a version for the first time. Each further loss doubles it.
+/// The maximum pause of a writer after another writer has created its version first. It doubles each time this happens
+/// again.
 const MAX_FIRST_PAUSE_MICROS: u64 = 4_000;
 
-/// The number of losses after which the maximum pause no longer grows.
+/// The number of lost versions after which the maximum pause no longer grows.
 const MAX_DOUBLINGS: u32 = 6;
 
 /// A version that this process has just committed.
@@ -41,7 +42,7 @@ pub(crate) struct CommittedVersion<'a> {
     /// The version that the transaction was based on; `None` if it created the table.
     pub(crate) base: Option<&'a Snapshot>,
     pub(crate) storage: &'a Storage,
-    /// Decides which files outside the table the transaction may refer to.
+    /// Decides to which files outside the table the transaction may refer.
     pub(crate) resolver: &'a PathResolver,
     pub(crate) version: u64,
     /// The size of the commit in bytes.
@@ -59,12 +60,11 @@ pub(crate) struct CommittedVersion<'a> {
 pub enum Outcome {
     /// The transaction was committed.
     Committed(Committed),
-    /// Another commit has recorded the progress of an application that this transaction would record; nothing was
-    /// committed.
+    /// Another commit has already recorded the same progress of an application; nothing was committed.
     AlreadyApplied(AlreadyApplied),
     /// Another commit conflicts with the transaction; nothing was committed.
     Conflict {
-        /// The commit that won, and why it is a conflict.
+        /// The winning commit, and why it conflicts.
         conflict: Conflict,
         /// The transaction, which can be moved to a newer version. See [`Transaction::onto`].
         transaction: Box<Transaction>,
@@ -103,7 +103,7 @@ pub(super) fn commit(transaction: Transaction, after: fn(CommittedVersion<'_>)) 
     }
 }
 
-/// Returns the conflict of `transaction` with the commits that were made since its base, if there is one.
+/// Returns the conflict between `transaction` and the commits since its base, if there is one.
 pub(super) fn conflict_so_far(transaction: &Transaction) -> Result<Option<Conflict>> {
     match Attempts::new(transaction)?.catch_up()? {
         Some(Stop::Conflict(conflict)) => Ok(Some(conflict)),
@@ -111,7 +111,7 @@ pub(super) fn conflict_so_far(transaction: &Transaction) -> Result<Option<Confli
     }
 }
 
-/// Why a transaction is not committed.
+/// The reason for not committing a transaction.
 enum Stop {
     Conflict(Conflict),
     AlreadyApplied(AlreadyApplied),
@@ -179,7 +179,7 @@ impl<'a> Attempts<'a> {
             let version = self.head.next_version();
             let prepared = self.prepare().map_err(|error| error.in_table(storage.url()))?;
             interrupt::check_now().map_err(|stopped| Error::from(stopped).in_table(storage.url()))?;
-            // From here on the version may exist, and the writer must find out whether it does.
+            // From here on, the version may already exist, and the writer must find out whether it does.
             let mut lost_to = match interrupt::shielded(|| putter.put(version, &prepared.payload))? {
                 Owner::Own(tag) => return Ok(Ok(self.committed(version, prepared, tag, after))),
                 Owner::Foreign(winner) => winner,
@@ -187,11 +187,11 @@ impl<'a> Attempts<'a> {
             if let Some(stop) = self.meet(version, &lost_to)? {
                 return Ok(Err(stop));
             }
-            // Without a pause, all writers that lost this version would put the next one at the same moment, and
-            // all but one would lose again.
+            // Without a random pause, all writers that lost this version would try to put the next one at the same
+            // moment, and all but one would lose again.
             environment.sleep(pause(environment.random(), losses));
             losses += 1;
-            // Reading is cheaper than a put that loses, so skip the versions that already exist.
+            // Reading a version is cheaper than trying to put it and failing, so skip the versions that already exist.
             while let Some(Owner::Foreign(winner)) = putter.read_back(self.head.next_version())? {
                 lost_to = winner;
                 if let Some(stop) = self.meet(self.head.next_version(), &lost_to)? {
@@ -201,7 +201,7 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Records the commit of `version`, and calls `after`. `tag` is the tag of its file.
+    /// Records the commit of `version`, and calls `after`. `tag` is the file's tag, which listings show.
     fn committed(
         &mut self,
         version: u64,
@@ -232,11 +232,10 @@ impl<'a> Attempts<'a> {
         Committed { version, txn_id: id.clone(), rebased_over: version.saturating_sub(first) }
     }
 
-    /// Records the commits since the base. Returns the first reason not to commit on top of them.
+    /// Examines the commits since the base. Returns the first reason not to commit on top of them.
     fn catch_up(&mut self) -> Result<Option<Stop>> {
         let Some(base) = &self.transaction.base else {
-            // The log may exist although its first versions were cleaned up, in which case version 0 could be put
-            // again.
+            // The log may exist although its first versions were cleaned up. Version 0 could then be put a second time.
             let exists = is_table(&self.transaction.storage)?;
             return Ok(exists.then(|| Stop::conflict(0, ConflictReason::TableCreated)));
         };
@@ -268,8 +267,8 @@ impl<'a> Attempts<'a> {
         let Transaction { base, reads, changes, storage, .. } = self.transaction;
         let version = winner.version;
         let located = |error: Error| error.in_table(storage.url()).at_version(version);
-        // A repeated write would also violate other rules, as it conflicts with its own earlier commit, so this is
-        // checked first.
+        // A repeated write conflicts with its own earlier commit and would violate other rules too, so this is checked
+        // first.
         if let Some(applied) = AlreadyApplied::find(&winner.transactions, &changes.transactions, version) {
             return Ok(Some(Stop::AlreadyApplied(applied)));
         }
@@ -296,7 +295,7 @@ impl<'a> Attempts<'a> {
         Ok(None)
     }
 
-    /// Returns whether the transaction depends on no file, no application and no domain.
+    /// Returns whether the transaction does not depend on any file, application or domain.
     fn may_skip_commits(&self) -> bool {
         let Transaction { reads, changes, .. } = self.transaction;
         reads.is_nothing()
@@ -306,8 +305,8 @@ impl<'a> Attempts<'a> {
     }
 
     /// Continues on the newest version although the commit of `version`, which is after the base, was cleaned up. This
-    /// is only possible for a transaction that depends on no file and no application, and that changes of protocol and
-    /// metadata do not affect.
+    /// is only allowed if the transaction depends on no file and no application, and if the protocol and metadata have
+    /// not changed in a way that affects it.
     fn skip_gap(&mut self, base: &Snapshot, version: u64) -> Result<Option<Stop>> {
         if !self.may_skip_commits() {
             return Ok(Some(Stop::conflict(version, ConflictReason::LogCleanedUp)));
@@ -326,11 +325,12 @@ impl<'a> Attempts<'a> {
         let Transaction { base, reads, changes, operation, environment, id, storage, .. } = self.transaction;
         self.head.note_file_time(storage)?;
         let now_ms = environment.now_ms();
-        // Protocol: "Row Tracking". Rows that operations of this crate copy keep their ids.
+        // Protocol: "Row Tracking". Rows that this crate's operations copy keep their ids.
         let preserved = tracks_rows(self.protocol, self.metadata).then_some((PRESERVED_TAG, "true"));
         let mut info = operation.commit_info(id, now_ms, preserved.as_slice());
         info.read_version = base.as_ref().and_then(|base| i64::try_from(base.version()).ok());
-        // As in the JVM connector, a commit that adds no files also counts as blind. A creation has read nothing.
+        // As in the JVM connector, a commit that adds no files also counts as a blind append. A commit that creates a
+        // table has read nothing.
         let has_read = base.is_some() && !reads.is_nothing();
         info.is_blind_append = Some(!has_read && changes.adds_rows_alone());
         info.isolation_level = Some(self.isolation.name().to_owned());
@@ -357,7 +357,7 @@ impl<'a> Attempts<'a> {
         let (mut lines, mut with_vectors) = (Lines::default(), Vec::new());
         let mut row_ids = self.head.next_row_ids()?;
         for mut action in self.row_deletes.prepare()? {
-            // The file may have been added before the table had row tracking.
+            // The data file may have been added before the table had row tracking, so it may still need row ids.
             if let (Action::Add(add), Some(row_ids)) = (&mut action, &mut row_ids) {
                 row_ids.assign(add)?;
             }
@@ -395,7 +395,7 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// Returns the pause after a loss, chosen by `random` up to a maximum that grows with `losses`.
+/// Returns a random pause after a lost version. Its upper limit grows with `losses`.
 fn pause(random: u64, losses: u32) -> Duration {
     Duration::from_micros(random % (MAX_FIRST_PAUSE_MICROS << losses.min(MAX_DOUBLINGS)))
 }

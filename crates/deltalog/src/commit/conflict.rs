@@ -1,4 +1,4 @@
-//! Conflicts as values: which commit won, by which rule, and what to do.
+//! Conflicts as values: the winning commit, the violated rule, and a hint.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct Conflict {
     pub reason: ConflictReason,
 }
 
-/// The reason of a conflict: the rule that was violated, and by what.
+/// The reason of a conflict: the violated rule, and what violated it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConflictReason {
@@ -33,7 +33,7 @@ pub enum ConflictReason {
     ConcurrentAppend {
         /// The path of an added file.
         file: String,
-        /// The part of the read set that the file may match.
+        /// The part of what this transaction has read that the file may belong to.
         read: WhatWasRead,
     },
     /// The other commit removed a file that this transaction has read.
@@ -50,10 +50,10 @@ pub enum ConflictReason {
     ConcurrentRowDelete {
         /// The path of the file that has the row.
         file: String,
-        /// The position of the row in the file, counted from zero.
+        /// The position of the row in the data file, counted from zero.
         row: u64,
     },
-    /// The other commit is one of a VACUUM, which may have deleted files that this transaction adds again.
+    /// The other commit belongs to a VACUUM, which may have deleted files that this transaction adds again.
     FilesVacuumed,
     /// The other commit recorded progress of the same application.
     AppTransaction(String),
@@ -61,7 +61,7 @@ pub enum ConflictReason {
     DomainChanged(String),
 }
 
-/// The reads of a transaction.
+/// What a transaction has read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WhatWasRead {
@@ -71,7 +71,7 @@ pub enum WhatWasRead {
     Partition,
     /// The rows for which this predicate is true.
     Predicate(String),
-    /// That no files have a property, such as the use of a table feature.
+    /// The fact that no file has a property, such as the use of a table feature.
     NoFilesThat(String),
 }
 
@@ -95,7 +95,7 @@ impl ConflictReason {
         }
     }
 
-    /// Returns the file concerned, as it is spelled in the log.
+    /// Returns the path of the file concerned, as the log spells it.
     pub fn file(&self) -> Option<&str> {
         match self {
             Self::ConcurrentAppend { file, .. }
@@ -124,7 +124,7 @@ impl Conflict {
         Self { version, reason }
     }
 
-    /// Returns whether the conflict is about the removed files of the transaction, not about the table.
+    /// Returns whether the conflict is about files that the transaction removes, not about the table.
     pub(crate) fn is_about_files(&self) -> bool {
         matches!(
             self.reason,

@@ -43,7 +43,7 @@ impl Lines {
 pub(super) struct EncodedAdds {
     /// Their lines.
     pub(super) lines: Vec<Bytes>,
-    /// The same actions in the form of the log.
+    /// The same actions as record batches with the log's columns.
     pub(super) batches: Vec<RecordBatch>,
 }
 

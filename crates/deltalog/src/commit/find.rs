@@ -6,19 +6,19 @@ use crate::protocol::log_name::LogFileName;
 use crate::runtime::parallel;
 use crate::storage::Storage;
 
-/// The number of commits that are read at the same time. It may exceed the number of cores, because the threads wait
-/// for the store.
+/// The number of commits that are read at the same time. It may exceed the number of cores, because the threads mostly
+/// wait for the store.
 const COMMITS_AT_ONCE: usize = 8;
 
-/// The maximum number of consecutive commits that a listing may miss, because it lags behind by seconds. A larger gap
-/// is a gap in the log, for example below a file whose version is far too high.
+/// The maximum number of consecutive commits that may be missing from a listing that lags behind by seconds. A larger
+/// gap is a gap in the log itself, for example below a file whose version is far too high.
 const MOST_LEFT_OUT: u64 = 10_000;
 
 /// Returns the version of the commit with the id `transaction_id`; `None` if the log has no such commit.
 ///
 /// After an error of kind [`CommitStateUnknown`](ErrorKind::CommitStateUnknown), pass the error's
-/// [`transaction_id`](crate::Error::transaction_id) to find out whether the commit succeeded. `None` is final
-/// as soon as no request of the writer can still be in flight. Commits that were cleaned up are not found.
+/// [`transaction_id`](crate::Error::transaction_id) to find out whether the commit succeeded. `None` is final once none
+/// of the writer's requests can still be in flight. Commits that were cleaned up are not found.
 ///
 /// ```
 /// use deltalog::find_commit;
@@ -42,8 +42,8 @@ pub fn find_commit(storage: &Storage, transaction_id: &str) -> Result<Option<u64
             _ => None,
         })
         .collect();
-    // A listing may lag behind and show a commit without its neighbors. So at both ends, commits are looked up by name,
-    // and all commits in between are read whether they were listed or not.
+    // A listing that lags behind may show a commit without its neighbors. So commits beyond both ends of the listing
+    // are requested by name, and all commits in between are read whether or not they were listed.
     let exists = |version| Ok::<_, Error>(storage.head(&LogFileName::Commit(version).path())?.is_some());
     let mut first = listed.first().copied().unwrap_or_default();
     while first > 0 && exists(first - 1)? {
@@ -76,11 +76,11 @@ pub fn find_commit(storage: &Storage, transaction_id: &str) -> Result<Option<u64
             Err(error) => Err(error),
         }
     };
-    // A commit above a gap may be a stray file: a copy of another commit, or damaged. A commit below the gap takes
-    // precedence.
+    // A commit above a gap may be a stray file: a copy of another commit, or a damaged one. A commit below the gap is
+    // preferred.
     let mut above_gap: Option<Result<u64>> = None;
     for versions in versions.chunks(COMMITS_AT_ONCE) {
-        // An error in an older commit does not matter if a newer one is found.
+        // An error in an older commit does not matter if a newer commit is found.
         let found = parallel::each(versions, COMMITS_AT_ONCE, |version| Ok::<_, Error>(has_id(version)))?;
         for (version, found) in versions.iter().zip(found) {
             let answer = match found {

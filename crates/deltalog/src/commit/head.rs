@@ -1,7 +1,8 @@
-//! The version that an attempt is based on, and what the next commit needs to know about it.
+//! The newest version that an attempt to commit takes into account, and what the next commit needs to know about it.
 //!
-//! Each attempt is prepared from it again: the in-commit timestamp must be later than the timestamp of this version,
-//! and row ids must be higher than its high water mark. (Protocol: "In-Commit Timestamps", "Row Tracking".)
+//! The next commit's in-commit timestamp must be later than the timestamp of this version, and its row ids must be
+//! higher than the high water mark of this version, so each attempt is prepared from it again. (Protocol: "In-Commit
+//! Timestamps", "Row Tracking".)
 
 use super::row_ids::RowIds;
 use crate::error::Result;
@@ -15,7 +16,7 @@ use crate::storage::Storage;
 /// The newest version that a transaction has taken into account.
 #[derive(Debug)]
 pub(super) struct Head {
-    /// The version; `None` before the first.
+    /// The version; `None` if the table does not exist yet.
     version: Option<u64>,
     has_timestamps: bool,
     /// Whether the transaction enables in-commit timestamps in a table that has versions without them.
@@ -26,7 +27,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Returns the head of a transaction on `base`. `protocol` and `metadata` are those after the transaction.
+    /// Returns the head of a transaction on `base`. `protocol` and `metadata` are the ones after the transaction.
     ///
     /// # Errors
     /// `CorruptLog` for invalid properties or an invalid high water mark; also errors of the store.
@@ -62,8 +63,8 @@ impl Head {
         self.row_ids.as_mut().map_or(Ok(()), |row_ids| row_ids.advance(&winner.domains))
     }
 
-    /// Records when the file of the version was written, if the next commit is the first one with an in-commit
-    /// timestamp, which must be later. (Protocol: "Writer Requirements for In-Commit Timestamps", 5.)
+    /// If the next commit is the first one with an in-commit timestamp, records when the file of this version was
+    /// written: the timestamp must be later. (Protocol: "Writer Requirements for In-Commit Timestamps", 5.)
     ///
     /// # Errors
     /// Errors of the store.
@@ -75,8 +76,9 @@ impl Head {
         Ok(())
     }
 
-    /// Returns `metadata` for the next version. If this version is the first one with an in-commit timestamp, its
-    /// number and `timestamp_ms` are recorded. (Protocol: "Writer Requirements for In-Commit Timestamps", 4.)
+    /// Returns `metadata` for the next version. If the next version is the first one with an in-commit timestamp,
+    /// records its version and `timestamp_ms` in the metadata. (Protocol: "Writer Requirements for In-Commit
+    /// Timestamps", 4.)
     pub(super) fn metadata(&self, metadata: &Metadata, timestamp_ms: Option<i64>) -> Metadata {
         let mut metadata = metadata.clone();
         if let Some(timestamp_ms) = timestamp_ms.filter(|_| self.begins_timestamps) {
@@ -92,8 +94,8 @@ impl Head {
         self.version.map_or(0, |version| version + 1)
     }
 
-    /// Returns the in-commit timestamp of the next version, if the table has them: `now_ms`, or later if the previous
-    /// version requires it.
+    /// Returns the in-commit timestamp of the next version, if the table has them: `now_ms`, or a later time if the
+    /// timestamp of the previous version is not earlier than that.
     pub(super) fn next_timestamp_ms(&self, now_ms: i64) -> Option<i64> {
         let earliest = self.timestamp_ms.map_or(i64::MIN, |last| last.saturating_add(1));
         self.has_timestamps.then(|| now_ms.max(earliest))
@@ -118,7 +120,7 @@ mod tests {
 
     /// Protocol: "In-Commit Timestamps", "strictly greater than the previous".
     #[test]
-    fn timestamps_increase_although_clocks_differ() {
+    fn timestamps_increase_even_if_clocks_differ() {
         assert_eq!(head(false, None).next_timestamp_ms(10), None);
         assert_eq!(head(true, None).next_timestamp_ms(10), Some(10));
         assert_eq!(head(true, Some(9)).next_timestamp_ms(10), Some(10));

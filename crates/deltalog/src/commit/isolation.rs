@@ -1,20 +1,20 @@
-//! Isolation levels: which commits of other writers a transaction must not overlook.
+//! Isolation levels: which commits of other writers conflict with what a transaction has read.
 
 use std::fmt;
 
 use super::changes::Changes;
 use crate::protocol::Metadata;
 
-/// The guarantee between a transaction and the commits that were made since its base.
+/// The guarantee that a transaction has towards the commits made since its base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IsolationLevel {
     /// The transactions could have run one after another in the order of the versions.
     Serializable,
-    /// The transactions could have run one after another, but for blind appends that order may differ from the order of
-    /// the versions.
+    /// The transactions could have run one after another, but blind appends may take another place in that order than
+    /// their versions have.
     WriteSerializable,
-    /// For transactions that only move rows. Rows that other writers add do not matter.
+    /// For transactions that only move rows. Rows added by other writers do not matter to them.
     SnapshotIsolation,
 }
 
@@ -34,7 +34,7 @@ impl IsolationLevel {
         requested.unwrap_or_else(by_default)
     }
 
-    /// Returns the name that commits record.
+    /// Returns the name that is recorded in commits.
     pub fn name(self) -> &'static str {
         match self {
             Self::Serializable => "Serializable",

@@ -1,5 +1,5 @@
-//! Optimistic transactions: the changes to a table, and the one way to commit them. Protocol: "Creation of
-//! New Log Entries".
+//! Optimistic transactions: the changes to a table, and the only way to commit them. Protocol: "Creation of New Log
+//! Entries".
 //!
 //! ```text
 //!   base snapshot, what was read of it, changes
@@ -16,14 +16,14 @@
 //!                                                                          └─ absent ──► put the same bytes again
 //! ```
 //!
-//! - `N.json` is only ever created, never overwritten, and the store's client does not retry the create.
-//! - Every commit has a unique id in `commitInfo.txnId`, by which its writer recognizes it when reading it
-//!   back.
-//! - What was read is a value ([`ReadSet`]), and so is the outcome: committed at a version, or a conflict that says
-//!   which commit won and by which of the [`rules`]. Errors are failures. All errors except `CommitStateUnknown` mean
-//!   that nothing was committed.
-//! - Every attempt is prepared again from the version before it ([`head`]).
-//! - File actions are record batches ([`changes`]).
+//! - `N.json` is only ever created, never overwritten. The store's client does not retry this request.
+//! - Every commit has a unique id in `commitInfo.txnId`. A writer recognizes its own commit by this id when it reads
+//!   the commit back.
+//! - What a transaction has read is a value ([`ReadSet`]), and so is its outcome: either the committed version, or a
+//!   conflict that names the winning commit and the violated rule (see [`rules`]). Errors are failures. Every error
+//!   except `CommitStateUnknown` means that nothing was committed.
+//! - Every attempt is prepared from the version before it ([`head`]).
+//! - File actions are kept as record batches ([`changes`]).
 //! - A blind append never conflicts with appends, deletes or compactions. It is retried at the next version until it
 //!   succeeds.
 
@@ -86,8 +86,8 @@ use crate::snapshot::Snapshot;
 use crate::storage::{Storage, parse_location};
 use crate::write::TableWriteSpec;
 
-/// Returns a reason why files that were written for a table with this protocol and this metadata must not be added to
-/// `newest`, if there is one. It is for writers that cannot examine the commits in between, because these were cleaned
+/// Returns why files that were written for a table with this protocol and this metadata must not be added to `newest`,
+/// or `None` if they may be. It is for writers that cannot examine the commits in between, because these were cleaned
 /// up.
 ///
 /// # Errors
@@ -108,8 +108,8 @@ pub fn changed_for_writers(
     Ok(concerns.then_some(ConflictReason::MetadataChanged))
 }
 
-/// Returns a reason why files that were written for `base` must not be added to `newest`, a later version of the table,
-/// if there is one.
+/// Returns why files that were written for `base` must not be added to `newest`, a later version of the table, or
+/// `None` if they may be.
 ///
 /// # Errors
 /// `CorruptLog` for an invalid schema or domain; errors of the store.
@@ -185,8 +185,7 @@ impl Transaction {
         })
     }
 
-    /// Creates a transaction on `base` without reads and without changes. If it only adds files, it
-    /// is a blind append.
+    /// Creates a transaction on `base` without reads and without changes. If it only adds files, it is a blind append.
     ///
     /// # Errors
     /// `Unsupported` if the table has a feature that cannot be written.
@@ -206,10 +205,10 @@ impl Transaction {
         })
     }
 
-    /// Creates a transaction that removes every file of `base`, and may then add others.
+    /// Creates a transaction that removes every file of `base`, and may then add new ones.
     ///
     /// It is serializable regardless of the table's isolation level: otherwise rows that another writer has added since
-    /// would survive, although only the new rows should remain.
+    /// `base` would survive, although only the new rows should remain.
     ///
     /// # Errors
     /// As [`Transaction::new`]; `InvalidArgument` if the table is append-only; also the errors of replaying the log.
@@ -223,8 +222,9 @@ impl Transaction {
         Ok(transaction)
     }
 
-    /// Creates a transaction that removes every file of `base` in the partitions of `files`, and adds `files`. Without
-    /// files it changes nothing. `evolved` is the table after the same commit, if that changes the schema.
+    /// Creates a transaction that removes every file of `base` in the partitions of `files`, and adds `files`. If
+    /// `files` is empty, it changes nothing. `evolved` is the table after the commit, if the commit also changes the
+    /// schema.
     ///
     /// It is serializable like [`Transaction::overwrite`], but only with respect to these partitions.
     ///
@@ -253,8 +253,8 @@ impl Transaction {
         Ok(transaction)
     }
 
-    /// Returns the conflict between a transaction that has read all of `base` and the commits after it, if
-    /// there is one.
+    /// Returns the conflict between a transaction that has read all of `base` and the commits after `base`, if there is
+    /// one.
     ///
     /// # Errors
     /// `CorruptLog`; also errors of the store.
@@ -279,8 +279,9 @@ impl Transaction {
 
     /// Records the rows of the base that the transaction's new rows were computed from.
     ///
-    /// Commits that change these rows, or add rows of this kind, are conflicts according to the isolation level of the
-    /// table; the transaction's own level does not matter. An append that has read rows is not a blind append.
+    /// Commits that change these rows, or add rows that the same query would have read, are conflicts according to the
+    /// isolation level of the table; the transaction's own level does not matter. An append that has read rows is not a
+    /// blind append.
     pub fn read_rows(&mut self, rows: RowsRead) {
         self.reads.source = Source::new(rows);
     }
@@ -296,7 +297,7 @@ impl Transaction {
         self.reads.add_predicate(predicate);
     }
 
-    /// Records that the transaction depends on the files of `batch`, which is in the form of the log.
+    /// Records that the transaction depends on the files of `batch`, which has the log's columns.
     ///
     /// # Errors
     /// `CorruptLog` for a path that the table must not refer to.
@@ -312,42 +313,42 @@ impl Transaction {
         self.changes.add_files(files)
     }
 
-    /// Adds change data files. Readers of the change data feed then use only these files of this commit. Protocol: "Add
-    /// CDC File".
+    /// Adds change data files. For this commit, readers of the change data feed then read only these files. Protocol:
+    /// "Add CDC File".
     pub fn add_change_files(&mut self, files: impl IntoIterator<Item = AddCdcFile>) {
         self.changes.change_files.extend(files);
     }
 
-    /// Adds the `add` actions of `batch`, which is in the form of the log.
+    /// Adds the `add` actions of `batch`, which has the log's columns.
     pub fn add_batch(&mut self, batch: RecordBatch) {
         self.changes.adds.push(batch);
     }
 
-    /// Adds files that were removed before, given by their `add` actions in the form of the log. A VACUUM that has
-    /// begun since the base then causes a conflict.
+    /// Adds files that an earlier version has removed, given by their `add` actions in a batch with the log's columns.
+    /// A VACUUM that has begun since the base then causes a conflict.
     pub(crate) fn bring_back(&mut self, batch: RecordBatch) {
         self.changes.brings_files_back = true;
         self.add_batch(batch);
     }
 
-    /// Adds the `remove` actions of `batch`, which is in the form of the log.
+    /// Adds the `remove` actions of `batch`, which has the log's columns.
     pub fn remove_batch(&mut self, batch: RecordBatch) {
         self.changes.removes.push(batch);
     }
 
-    /// Removes files of the base, given by their `add` actions in the form of the log.
+    /// Removes files of the base, given by their `add` actions in a batch with the log's columns.
     ///
     /// # Errors
-    /// `CorruptLog` for a batch that is not in the form of the log.
+    /// `CorruptLog` for a batch that does not have the log's columns.
     pub(crate) fn remove_files(&mut self, adds: &RecordBatch) -> Result<()> {
         self.remove_rows_of(adds, RowsOfFile::Removed)
     }
 
-    /// Removes files of the base, given by their `add` actions in the form of the log. Their rows must be in files that
-    /// the transaction adds without changing the data.
+    /// Removes files of the base, given by their `add` actions in a batch with the log's columns. The transaction must
+    /// also add, with `dataChange` false, the files that now contain their rows.
     ///
     /// # Errors
-    /// `CorruptLog` for a batch that is not in the form of the log.
+    /// `CorruptLog` for a batch that does not have the log's columns.
     pub(crate) fn remove_moved(&mut self, adds: &RecordBatch) -> Result<()> {
         self.remove_rows_of(adds, RowsOfFile::Moved)
     }
@@ -363,8 +364,8 @@ impl Transaction {
     /// statistics and its deletion vector; `rows` are positions in the data file. Rows that are deleted already are
     /// ignored.
     ///
-    /// The transaction depends on these rows, not on the others of the file: a commit that deletes other rows of it
-    /// is not a conflict, and its deletion vector is merged.
+    /// The transaction depends only on these rows of the file. A commit that deletes other rows of the file is not a
+    /// conflict; its deletion vector is merged with this one.
     pub fn delete_rows(&mut self, file: Add, rows: DeletionVector) {
         self.changes.row_deletes.push(RowDelete { file, rows });
     }
@@ -374,16 +375,16 @@ impl Transaction {
         self.reads.needs_statistics() || !self.changes.row_deletes.is_empty()
     }
 
-    /// Records the progress of an application, which can later find out from it whether this commit succeeded.
-    /// Protocol: "Transaction Identifiers".
+    /// Records the progress of an application. The application can later read it to find out whether this commit
+    /// succeeded. Protocol: "Transaction Identifiers".
     ///
-    /// If another commit since the base has recorded the same version or a later one, the transaction is
-    /// [`Outcome::AlreadyApplied`]. What the base has recorded is not compared.
+    /// If another commit since the base has recorded the same version or a later one, the outcome is
+    /// [`Outcome::AlreadyApplied`]. This does not check what the base itself has recorded.
     pub fn record_progress(&mut self, app_id: impl Into<String>, version: i64) {
         self.record(SetTransaction { app_id: app_id.into(), version, last_updated: None });
     }
 
-    /// Records the progress of an application. Without a time of update, the current time is used.
+    /// Records the progress of an application. If `lastUpdated` is missing, the current time is used.
     pub(crate) fn record(&mut self, progress: SetTransaction) {
         let last_updated = progress.last_updated.or_else(|| Some(self.environment.now_ms()));
         self.changes.transactions.push(SetTransaction { last_updated, ..progress });
@@ -406,7 +407,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Sets protocol, metadata and domains from `table` where they differ from `base`.
+    /// Sets the protocol, the metadata and the domains of `table` that differ from those of `base`.
     ///
     /// # Errors
     /// As [`TableHeader::clustering_domain`].
@@ -419,7 +420,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Sets a domain that the protocol reserves.
+    /// Sets a metadata domain that is reserved by the protocol.
     pub(crate) fn set_system_domain(&mut self, domain: DomainMetadata) {
         self.changes.domains.push(domain);
     }
@@ -434,7 +435,7 @@ impl Transaction {
         self.changes.metadata = Some(metadata);
     }
 
-    /// Allows the work after the commit to refer to files below `roots` (URLs), which a shallow clone adds.
+    /// Lets the work after the commit refer to files below `roots` (URLs). A shallow clone adds such files.
     ///
     /// # Errors
     /// `InvalidArgument` if a root is not a valid location.
@@ -445,13 +446,13 @@ impl Transaction {
         Ok(())
     }
 
-    /// Protects the checkpoints of all versions before this commit, by stating its version in the metadata. Has no
+    /// Protects the checkpoints of all versions before this commit by recording its version in the metadata. Has no
     /// effect if the transaction does not set the metadata. (Table feature `checkpointProtection`.)
     pub(crate) fn protect_checkpoints(&mut self) {
         self.changes.protects_checkpoints = true;
     }
 
-    /// Returns whether the commit would change nothing but the history.
+    /// Returns whether the commit would change nothing except the history.
     pub(crate) fn changes_nothing(&self) -> bool {
         self.changes.is_empty()
     }
@@ -461,7 +462,7 @@ impl Transaction {
         self.base.as_ref().map(Snapshot::version)
     }
 
-    /// Sets the id of the transaction, which no other transaction must have.
+    /// Sets the id of the transaction. It must be unique.
     pub(crate) fn set_id(&mut self, id: &str) {
         id.clone_into(&mut self.id);
     }
@@ -474,10 +475,9 @@ impl Transaction {
     /// Moves a transaction that was not committed to another version of the table, usually a newer one after a
     /// conflict.
     ///
-    /// - A creation becomes an append, if the table that another writer has created equals the one that it would
-    ///   create.
-    /// - An overwrite replaces the rows of the new base.
-    /// - An append does not change.
+    /// - A transaction that creates a table becomes an append, if another writer has created an equal table.
+    /// - An overwrite replaces the rows of the new base instead.
+    /// - An append stays as it is.
     ///
     /// # Errors
     /// `InvalidArgument` for a transaction that has read rows of its base: they must be read again. `SchemaMismatch`
@@ -514,7 +514,7 @@ impl Transaction {
             || !self.reads.source.rows.is_nothing();
         let has_read = match self.replaces {
             None if is_creation => false,
-            // The reads determined which files are removed, so both must be repeated.
+            // What was read has determined which files are removed, so both must be repeated.
             None => !self.reads.is_nothing() || !changes.removes.is_empty(),
             Some(Replaced::WholeTable) => false,
             Some(Replaced::Partitions) => reads_rows,
@@ -543,7 +543,7 @@ impl Transaction {
         moved.changes.transactions = changes.transactions;
         moved.changes.domains = changes.domains;
         if is_creation {
-            // The concurrent creation has already set table-level state, such as the clustering columns.
+            // The other writer's creation has already set table-level state, such as the clustering columns.
             moved.changes.domains.retain(|domain| !domain.is_system_controlled());
         }
         Ok(moved)
@@ -563,10 +563,11 @@ impl Transaction {
     }
 
     /// Returns the newest version of the table. `base` is the last version that was read. After a conflict about its
-    /// files, the transaction may be made again on the newest version, with the new versions of these files.
+    /// files, the caller may repeat the transaction on the newest version, with the files as they are there.
     ///
     /// # Errors
-    /// `CommitConflict` if files that were written for `base` must not be added there; errors of the store.
+    /// `CommitConflict` if files that were written for `base` must not be added to the newest version; errors of the
+    /// store.
     pub(crate) fn newer_base(&self, base: &Snapshot) -> Result<Snapshot> {
         let newest = base.refresh()?;
         match changed_since(base, &newest)? {

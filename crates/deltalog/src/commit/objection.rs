@@ -1,8 +1,8 @@
-//! Files that other writers must not add concurrently, although the transaction has not read the whole table.
+//! Files whose addition by another writer conflicts with a transaction that has not read the whole table.
 //!
 //! A transaction that ends the use of a feature has made sure that no file of its base uses it. Files that other
-//! writers add in the meantime are checked one by one, and the transaction is rebased over commits whose files pass the
-//! check. The JVM implementation examines the commits in between in the same way.
+//! writers add in the meantime are checked one by one. If the files of a commit pass the check, the transaction
+//! continues on top of that commit. The JVM implementation examines the commits in between in the same way.
 
 use std::fmt;
 
@@ -13,15 +13,15 @@ use crate::error::Result;
 
 type Check = dyn Fn(&RecordBatch) -> Result<Option<String>> + Send + Sync;
 
-/// The requirements of a transaction for files that other writers add concurrently.
+/// What a transaction requires of files that other writers add concurrently.
 pub(crate) struct Objection {
     what: String,
     check: Box<Check>,
 }
 
 impl Objection {
-    /// Returns an objection to certain files. `what` describes them, as in "make use of the feature 'x'". `check`
-    /// returns the path of the first such file in a batch of `add` actions in the form of the log.
+    /// Creates an objection to certain files. `what` describes them, as in "make use of the feature 'x'". `check`
+    /// returns the path of the first such file in a batch of `add` actions with the log's columns.
     pub(crate) fn new(
         what: String,
         check: impl Fn(&RecordBatch) -> Result<Option<String>> + Send + Sync + 'static,
@@ -47,7 +47,7 @@ impl fmt::Debug for Objection {
 }
 
 impl Transaction {
-    /// Adds `objection`: a concurrent commit that adds such files is then a conflict.
+    /// Adds `objection`. A concurrent commit that adds such files is then a conflict.
     pub(crate) fn object(&mut self, objection: Objection) {
         self.reads.objection = Some(objection);
     }

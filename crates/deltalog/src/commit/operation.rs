@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::protocol::CommitInfo;
 
-/// The behavior of a write if the table already exists, named as in Spark.
+/// The behavior of a write if the table already exists. The modes have the same names as in Spark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SaveMode {
@@ -36,7 +36,7 @@ impl SaveMode {
         }
     }
 
-    /// Returns the name that the history shows.
+    /// Returns the name that the table's history shows.
     pub fn name(self) -> &'static str {
         match self {
             Self::Append => "Append",
@@ -47,15 +47,15 @@ impl SaveMode {
     }
 }
 
-/// The rows that an overwrite replaces, named as in Spark's `partitionOverwriteMode`.
+/// The rows that an overwrite replaces. The modes have the same names as in Spark's `partitionOverwriteMode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum PartitionOverwrite {
     /// All rows of the table.
     #[default]
     Static,
-    /// The rows of the partitions that get new rows; rows of all others are kept. In a table without partition columns
-    /// these are all rows.
+    /// The rows of those partitions for which the write has new rows; all other partitions are kept. In a table without
+    /// partition columns, these are all rows.
     Dynamic,
 }
 
@@ -74,14 +74,15 @@ impl PartitionOverwrite {
     }
 }
 
-/// How a write changes the schema of the table, named as in `deltalake`'s `schema_mode`.
+/// How a write changes the schema of the table. The modes have the same names as in `deltalake`'s `schema_mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum SchemaMode {
     /// The schema does not change, and data that does not fit is refused.
     #[default]
     Keep,
-    /// Columns and nested fields of the data that the table lacks are added. Types become wider if the table allows it.
+    /// Columns and nested fields that only the data has are added to the table. Types become wider if the table allows
+    /// it.
     Merge,
     /// The table gets the schema of the data. Only for an overwrite of all rows.
     Overwrite,
@@ -114,13 +115,13 @@ pub struct Operation {
     pub metrics: Map<String, Value>,
     /// The software that requested the operation. The name of this crate is appended.
     pub engine_info: Option<String>,
-    /// A text provided by the user.
+    /// A text that the user provides.
     pub user_metadata: Option<String>,
     /// More fields of the commit's `commitInfo`. See [`Operation::custom_metadata`].
     custom: Map<String, Value>,
 }
 
-/// The fields of `commitInfo` that the commit sets itself. Readers rely on them, so users cannot set them.
+/// The fields of `commitInfo` that the commit sets itself. Users cannot set them, because readers rely on them.
 const GENERATED: [&str; 10] = [
     "engineInfo",
     "inCommitTimestamp",
@@ -134,13 +135,13 @@ const GENERATED: [&str; 10] = [
     "txnId",
 ];
 
-/// The fields of `commitInfo` that must be strings.
+/// The fields of `commitInfo` whose values must be strings.
 const TEXTS: [&str; 3] = ["userId", "userMetadata", "userName"];
 
 /// The text before the version number of this crate in `engineInfo`.
 const THIS_CRATE: &str = "deltalog/";
 
-/// Returns whether `engineInfo` says that this crate has made the commit, for a user or for an engine.
+/// Returns whether `engineInfo` says that this crate has made the commit, directly or for another engine.
 pub(crate) fn names_this_crate(engine_info: &str) -> bool {
     engine_info.split(' ').any(|name| name.starts_with(THIS_CRATE))
 }
@@ -170,7 +171,7 @@ impl Operation {
                     "the field '{name}' must be a string, not {value}"
                 )));
             }
-            // The commit adds tags of its own.
+            // The commit adds tags of its own, so the value must be an object.
             if name == "tags" && !value.is_object() {
                 return Err(Error::invalid_argument(format!(
                     "the field 'tags' must be an object, not {value}"
@@ -204,7 +205,7 @@ impl Operation {
         self
     }
 
-    /// Returns the `commitInfo` of a commit, with `tags` in addition to the user's.
+    /// Returns the `commitInfo` of a commit, with `tags` in addition to those that the user has set.
     pub(super) fn commit_info(&self, txn_id: &str, timestamp_ms: i64, tags: &[(&str, &str)]) -> CommitInfo {
         let mut other = self.custom.clone();
         if !tags.is_empty() {

@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::log::replay::{FileColumn, FileColumns, filtered, remove_fields, with_columns};
 use crate::snapshot::Snapshot;
 
-/// Returns a `remove` action for each live file of the snapshot, or of `partitions` of it, in the form of the log.
+/// Returns a `remove` action for each live file of the snapshot, or only for those in `partitions`, in batches with the
+/// log's columns.
 pub(super) fn removes(
     snapshot: &Snapshot,
     partitions: Option<&PartitionSet>,

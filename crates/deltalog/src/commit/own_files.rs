@@ -1,10 +1,10 @@
-//! The files that belong to a change: those that were written for it, until it is committed.
+//! The files that were written for a change of a table, until the change is committed.
 //!
 //! - They are deleted if the commit is known to have failed, and kept while its outcome is unknown.
 //! - A commit with an unknown outcome may have succeeded. If its writer repeats it with the same files, and the
-//!   repetition fails or has no effect, the files may be part of the table, or of an older version of it. So its files
-//!   and tombstones are searched for them before they are deleted.
-//! - The files are deleted even if the call was interrupted.
+//!   repetition fails or has no effect, the files may still be part of the table or of an older version. So they are
+//!   deleted only if neither the live files nor the tombstones of the table contain them.
+//! - The files are deleted even if the call is interrupted.
 //! - Hadoop keeps the checksum of a local file in a hidden file next to it, which is deleted as well.
 
 use std::collections::HashSet;
@@ -19,25 +19,26 @@ use crate::runtime::interrupt;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// The files that were written for a change.
+/// The files that were written for one change.
 #[derive(Debug)]
 pub(crate) struct OwnFiles {
     storage: Storage,
     /// The version that the change has read; `None` if it creates the table.
     base: Option<Snapshot>,
-    /// The paths of data files, in the form of actions.
+    /// The paths of data files, percent-encoded as in actions.
     data: Vec<String>,
     /// The paths of change data files.
     changes: Vec<String>,
 }
 
 impl OwnFiles {
-    /// Returns the files, none yet, of a change of `base`, or of a change that creates the table.
+    /// Returns an empty set of files for a change of `base`, or for a change that creates the table.
     pub(crate) fn new(storage: &Storage, base: Option<&Snapshot>) -> Self {
         Self { storage: storage.clone(), base: base.cloned(), data: Vec::new(), changes: Vec::new() }
     }
 
-    /// Returns the data files of a change of `base`, given by their paths in the form of actions.
+    /// Returns the set of files for a change of `base`, with data files given by their paths, percent-encoded as in
+    /// actions.
     pub(crate) fn of<P: Into<String>>(base: &Snapshot, paths: impl IntoIterator<Item = P>) -> Self {
         let mut files = Self::new(base.storage(), Some(base));
         files.add(paths);
@@ -54,19 +55,20 @@ impl OwnFiles {
         self.changes.extend(paths.into_iter().map(Into::into));
     }
 
-    /// Returns the `result` of the change, or of a step of it, after deleting the files if it has failed for certain.
+    /// Returns the `result` of the change, or of one of its steps. If it has certainly failed, the files are deleted
+    /// first.
     pub(crate) fn settle<T>(self, result: Result<T>) -> Result<T> {
         self.settle_unless(result, |_| true)
     }
 
-    /// Returns the `result` of the change, after deleting the files if it has failed for certain, or if the outcome
-    /// shows that they are not used.
+    /// Returns the `result` of the change. If the change has certainly failed, or if the outcome shows that the files
+    /// are not used, the files are deleted first.
     pub(crate) fn settle_unless<T>(self, result: Result<T>, is_used: impl FnOnce(&T) -> bool) -> Result<T> {
         discard_unused(result, is_used, || self.delete())
     }
 
-    /// Deletes the data files that no version uses, and the change data files that no version after the base has. Files
-    /// that cannot be deleted are left for VACUUM without an error, so that the caller reports the outcome of the
+    /// Deletes the data files that no version uses, and the change data files that no version after the base has. If a
+    /// file cannot be deleted, it is left for VACUUM without an error, so that the caller reports the outcome of the
     /// commit.
     pub(crate) fn delete(self) {
         let Self { storage, base, data, changes } = &self;
@@ -79,8 +81,8 @@ impl OwnFiles {
     }
 }
 
-/// Returns `result` after `discard` has deleted the files that were written for it, unless they are in use or their
-/// commit may be in the log.
+/// Returns `result` after calling `discard`, which deletes the files that were written for it. Does not call `discard`
+/// if the files are in use or if their commit may be in the log.
 pub(crate) fn discard_unused<T>(
     result: Result<T>,
     is_used: impl FnOnce(&T) -> bool,
@@ -122,8 +124,8 @@ pub(crate) fn delete_data_file(storage: &Storage, path: &str) -> Result<()> {
     storage.delete(format!("{directory}/.{name}.crc").trim_start_matches('/'))
 }
 
-/// Deletes those `paths` (in the form of actions) that are not used. `find` returns for each path whether it is used.
-/// If `find` fails, no file is deleted.
+/// Deletes those `paths` (percent-encoded as in actions) that are not used. `find` returns for each path whether it is
+/// used. If `find` fails, no file is deleted.
 fn delete_unused(storage: &Storage, paths: &[String], find: impl FnOnce(&[String]) -> Result<Vec<bool>>) {
     if paths.is_empty() {
         return;
@@ -140,8 +142,8 @@ fn delete_unused(storage: &Storage, paths: &[String], find: impl FnOnce(&[String
     }
 }
 
-/// Returns for each path whether the newest version has the file or a tombstone of it. An older version may use a file
-/// that has a tombstone.
+/// Returns for each path whether the newest version has the file or a tombstone of it. If there is a tombstone, an
+/// older version may still use the file.
 fn known(storage: &Storage, paths: &[String]) -> Result<Vec<bool>> {
     let newest = match Snapshot::open(storage, None) {
         Err(error) if error.kind() == ErrorKind::NotATable => return Ok(vec![false; paths.len()]),

@@ -1,8 +1,8 @@
-//! A set of partitions. It describes the files that a transaction replaces, the part of the table that it has read, and
-//! the files that are compacted after a write.
+//! A set of partitions. It describes which files a transaction replaces, which part of the table it has read, or which
+//! files are compacted after a write.
 //!
 //! Values are compared by type, because writers spell them differently: for a number, `1` and `01` are the same
-//! partition. NULL is an ordinary value.
+//! partition. NULL is an ordinary value here.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use crate::protocol::{ColumnMappingMode, MappedSchema};
 use crate::scan::PartitionColumns;
 use crate::snapshot::Snapshot;
 
-/// Partitions of one table.
+/// A set of partitions of one table.
 pub(crate) struct PartitionSet {
     columns: PartitionColumns,
     converter: RowConverter,
@@ -24,8 +24,8 @@ pub(crate) struct PartitionSet {
 }
 
 impl PartitionSet {
-    /// Returns an empty set of partitions of `snapshot`, or of the table after a write. `evolved` is the table after
-    /// the write; its columns may be wider, so they can hold the values of both.
+    /// Returns an empty set of partitions of `snapshot`, or of `evolved`, the table after a write that changes the
+    /// schema. The columns of `evolved` may be wider, so that they can hold the values of both.
     ///
     /// # Errors
     /// `CorruptLog` if a partition column is not in the schema.
@@ -43,7 +43,7 @@ impl PartitionSet {
         Ok(Self { columns, converter, values: HashSet::new() })
     }
 
-    /// Adds the partitions of the files of `batch`, which is in the form of the log.
+    /// Adds the partitions of the files of `batch`, which has the log's columns.
     ///
     /// # Errors
     /// `CorruptLog` for a value that does not have the type of its column.

@@ -1,7 +1,7 @@
 //! A commit that is ready to be put: its bytes, and its actions for the work after the commit.
 //!
-//! Checksums and checkpoints are computed from what was committed. It is not read back; the transaction keeps it in
-//! memory as record batches.
+//! Checksums and checkpoints are computed from the actions that were committed. The commit is not read back for this;
+//! the transaction keeps its actions in memory as record batches.
 
 use arrow::array::RecordBatch;
 use object_store::PutPayload;
@@ -15,20 +15,21 @@ use crate::protocol::{CommitInfo, DomainMetadata, Metadata};
 pub(super) struct Prepared {
     /// The text of the commit.
     pub(super) payload: PutPayload,
-    /// The provenance.
+    /// The content of the commit's `commitInfo`.
     pub(super) info: CommitInfo,
     /// The metadata, if the transaction sets it.
     pub(super) metadata: Option<Metadata>,
-    /// The `add` actions, including the actions of row deletes, in the form of the log.
+    /// The `add` actions, including those for files with deleted rows, in batches with the log's columns.
     pub(super) adds: Vec<RecordBatch>,
-    /// The logical files that the commit removes because rows are deleted from them, in the form of the log.
+    /// The logical files that the commit removes because it deletes some of their rows, in batches with the log's
+    /// columns.
     pub(super) replaced: Vec<RecordBatch>,
-    /// The domains that this attempt sets in addition to the transaction's domains.
+    /// The metadata domains that this attempt sets in addition to those of the transaction.
     pub(super) domains: Vec<DomainMetadata>,
 }
 
 impl Prepared {
-    /// Returns what was committed as `version`. `changes` are the transaction's.
+    /// Returns the actions that were committed as `version`. `changes` are the changes of the transaction.
     pub(super) fn into_commit(self, version: u64, changes: &Changes) -> OwnCommit {
         let mut others = Commit::without_files(version);
         others.protocol.clone_from(&changes.protocol);
@@ -47,15 +48,15 @@ impl Prepared {
 pub(crate) struct OwnCommit {
     /// The commit without its file actions.
     pub(crate) others: Commit,
-    /// The `add` actions, in the form of the log.
+    /// The `add` actions, in batches with the log's columns.
     pub(crate) adds: Vec<RecordBatch>,
-    /// The `remove` actions, or the `add` actions of the removed files, in the form of the log.
+    /// The `remove` actions, or the `add` actions of the removed files, in batches with the log's columns.
     pub(crate) removes: Vec<RecordBatch>,
 }
 
 impl OwnCommit {
-    /// Returns each batch of file actions as a commit without other actions. Their order does not matter, because no
-    /// logical file is both added and removed.
+    /// Returns each batch of file actions as a commit of its own, without other actions. The order of these commits
+    /// does not matter, because no logical file is both added and removed.
     pub(crate) fn batches(&self) -> Vec<Commit> {
         let version = self.others.version;
         let removes = self.removes.iter().map(|removes| Commit::of_removes(version, removes.clone()));

@@ -1,5 +1,5 @@
-//! The commit rule: creates `N.json` only if it does not exist, and handles each possible answer of the store,
-//! including none. Protocol: "Creation of New Log Entries".
+//! Creates `N.json` only if it does not exist. Handles every possible answer of the store, including none at all.
+//! Protocol: "Creation of New Log Entries".
 
 use std::time::Duration;
 
@@ -12,33 +12,33 @@ use crate::protocol::{Action, ActionLine};
 use crate::runtime::environment::Environment;
 use crate::storage::{PutOutcome, Storage};
 
-/// The maximum number of puts of one version while the store does not answer.
+/// The maximum number of attempts to put one version while the store does not answer.
 const MAX_PUTS: u32 = 5;
 
-/// How long to keep trying to read a commit back while the store does not answer, including requests and pauses. The
-/// client of a remote store already retries for minutes.
+/// How long to keep trying to read a commit back while the store does not answer. This includes requests and pauses.
+/// The client of a remote store already retries each request for minutes.
 const READ_BUDGET: Duration = Duration::from_secs(10);
 
-/// The first pause after a request without an answer. Each later one doubles it.
+/// The pause after the first request without an answer. It doubles with each further request.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
-/// The longest pause between two requests without an answer.
+/// The maximum pause between two requests without an answer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Returns whether the store refused a put, and would refuse it again.
+/// Returns whether the store refused a put in a way that a repetition would not change.
 fn is_refusal(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidArgument)
 }
 
-/// The writer that has committed a version.
+/// The writer that has committed a version: this transaction or another one.
 pub(super) enum Owner {
-    /// This transaction. The tag of the commit is known if the store has acknowledged it with one.
+    /// This transaction. The value is the tag of the commit's file, if the store has returned one.
     Own(Option<u64>),
-    /// Another writer, with these bytes.
+    /// Another writer. The value is the content of its commit.
     Foreign(Bytes),
 }
 
-/// The commit of one transaction, which may be put at any version.
+/// Puts the commit of one transaction, at any version.
 pub(super) struct Putter<'a> {
     pub(super) storage: &'a Storage,
     pub(super) txn_id: &'a str,
@@ -46,7 +46,7 @@ pub(super) struct Putter<'a> {
 }
 
 impl Putter<'_> {
-    /// Puts the commit at `version` and returns whose commit that version is.
+    /// Puts the commit at `version`, and returns which writer has committed that version.
     ///
     /// # Errors
     /// `CommitStateUnknown` if a put may have had an effect that cannot be read back. Other errors come only
@@ -63,9 +63,10 @@ impl Putter<'_> {
             };
             match outcome {
                 PutOutcome::Created => return Ok(Owner::Own(tag)),
-                // If the store's client retried this put, the file may be its own effect.
+                // If the store's client retried this put, the existing file may come from an earlier try of the same
+                // put.
                 PutOutcome::AlreadyExists => match self.read_back(version) {
-                    // The file was deleted, or the store's reads lag behind: try again.
+                    // Either the file was deleted since, or the store's reads lag behind: try again.
                     Ok(None) => {}
                     Ok(Some(owner)) => return self.durable(owner, version),
                     Err(error) => return Err(self.unknown(version, error)),
@@ -78,7 +79,7 @@ impl Putter<'_> {
                         "the store gave no answer to a commit: reading it back"
                     );
                     match self.read_back(version) {
-                        // The operating system or the store refused the put, so it had no effect.
+                        // The operating system or the store refused the request, so it had no effect.
                         Ok(None) if is_refusal(&error) && attempt == 0 => {
                             return Err(error.at_version(version));
                         }
@@ -110,7 +111,8 @@ impl Putter<'_> {
         Ok(Some(if own.as_deref() == Some(self.txn_id) { Owner::Own(None) } else { Owner::Foreign(bytes) }))
     }
 
-    /// Makes this transaction's commit durable if it was found by reading, because the store has not acknowledged it.
+    /// Makes this transaction's commit durable. This is needed if the commit was found by reading it back, because the
+    /// store has not acknowledged it.
     fn durable(&self, owner: Owner, version: u64) -> Result<Owner> {
         if matches!(owner, Owner::Own(_)) {
             let path = LogFileName::Commit(version).path();
@@ -142,7 +144,8 @@ impl Putter<'_> {
     }
 }
 
-/// Reads the bytes of a commit; `None` if it does not exist. Tries again for a while if the store does not answer.
+/// Reads the bytes of a commit; `None` if the commit does not exist. If the store does not answer, tries again for a
+/// while.
 ///
 /// # Errors
 /// Errors of the store.
@@ -168,8 +171,8 @@ pub(super) fn read(storage: &Storage, version: u64, environment: &Environment) -
     Ok(None)
 }
 
-/// Returns `commitInfo.txnId` of a commit. Only the lines up to the first `commitInfo` are parsed, which is usually
-/// the first line.
+/// Returns `commitInfo.txnId` of a commit. Only the lines up to the first `commitInfo` are parsed. Usually it is the
+/// first line.
 fn txn_id(bytes: &[u8]) -> Result<Option<String>> {
     for line in bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii) {
         if line.is_empty() {
@@ -182,13 +185,13 @@ fn txn_id(bytes: &[u8]) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Adds file, version and table to an error of a commit.
+/// Adds the file, the version and the table to an error about a commit.
 pub(super) fn located(error: Error, storage: &Storage, version: u64) -> Error {
     error.at_path(LogFileName::Commit(version).path()).at_version(version).in_table(storage.url())
 }
 
-/// Returns the pause after `attempt`, chosen by `random` between one half and all of a time that doubles with each
-/// attempt.
+/// Returns the pause after attempt number `attempt`: a random time between one half and all of a maximum that doubles
+/// with each attempt.
 fn backoff(attempt: u32, random: u64) -> Duration {
     let longest = FIRST_PAUSE.saturating_mul(1 << attempt.min(16)).min(LONGEST_PAUSE);
     let half = longest / 2;

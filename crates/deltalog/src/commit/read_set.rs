@@ -7,10 +7,10 @@
 //! | a partition | adds a file of the partition |
 //! | a file | removes the file |
 //! | the whole table | adds or removes any file |
-//! | rows that its own were computed from | adds or removes a file that may have some (see [`super::source`]) |
-//! | that no file is of some kind | adds a file of that kind (see [`super::objection`]) |
+//! | rows from which its new rows were computed | adds or removes a file that may have such rows (see [`super::source`]) |
+//! | that no file has some property | adds a file with that property (see [`super::objection`]) |
 //!
-//! Every transaction depends on the protocol and on the metadata as well. See [`super::rules`].
+//! Every transaction also depends on the protocol and on the metadata. See [`super::rules`].
 
 use arrow::array::RecordBatch;
 
@@ -30,14 +30,14 @@ pub struct ReadSet {
     pub(super) partitions: Option<PartitionSet>,
     pub(super) files: FileSet,
     pub(super) objection: Option<Objection>,
-    /// Whether the domains were read.
+    /// Whether the transaction has read the metadata domains.
     pub(super) domains: bool,
     /// The rows from which the added rows were computed.
     pub(super) source: Source,
 }
 
 impl ReadSet {
-    /// Returns a set that depends on no file, as in a blind append.
+    /// Returns a set that depends on no file. A blind append has such a set.
     pub(super) fn nothing(resolver: &PathResolver) -> Self {
         Self {
             whole_table: false,

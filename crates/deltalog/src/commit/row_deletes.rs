@@ -9,12 +9,12 @@
 //!                    └─ a row is in both: conflict
 //! ```
 //!
-//! - A file that loses all its rows is removed. A file whose rows to delete are already deleted stays as it is.
-//! - A winner that removes the file is a conflict, unless it records where the rows are now
-//!   ([`crate::commit::row_moves`]): then they are deleted there.
-//! - A winner that restores deleted rows is a conflict. A winner that adds the file again with the same rows, for
+//! - A file that loses all its rows is removed. If all rows to delete are already deleted, the file stays as it is.
+//! - A winning commit that removes the file is a conflict, unless it records where the rows are now
+//!   ([`crate::commit::row_moves`]): then they are deleted in that place.
+//! - A winning commit that restores deleted rows is a conflict. One that adds the file again with the same rows, for
 //!   example with new statistics, is not.
-//! - Vectors that were written and not committed are deleted.
+//! - If a vector was written but not committed, its file is deleted.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -42,7 +42,7 @@ pub(super) struct RowDelete {
     pub(super) rows: DeletionVector,
 }
 
-/// The row deletes of the attempts of one transaction.
+/// The rows that one transaction deletes, as each of its attempts to commit sees them.
 #[derive(Debug)]
 pub(super) struct RowDeletes<'a> {
     storage: &'a Storage,
@@ -51,31 +51,31 @@ pub(super) struct RowDeletes<'a> {
     files: Vec<File<'a>>,
     /// The indexes of `files` by their resolved paths.
     by_path: HashMap<LogPath, usize>,
-    /// The files with deletion vectors that were written and not committed.
+    /// The files with deletion vectors that were written but not committed.
     written: Vec<String>,
 }
 
-/// A data file in the newest version that has been examined.
+/// A data file as of the newest version that was examined.
 #[derive(Debug)]
 struct File<'a> {
     add: Add,
-    /// The number of rows of the data file, deleted ones included.
+    /// The number of rows of the data file, including deleted rows.
     num_records: u64,
     /// The rows that are already deleted.
     deleted: RoaringTreemap,
     /// The rows that the transaction deletes.
     rows: Cow<'a, RoaringTreemap>,
-    /// The actions of the last attempt, if they are still valid.
+    /// The actions of the last attempt, if they can be used again.
     actions: Option<Vec<Action>>,
-    /// The file that the vector of these actions is in.
+    /// The file that contains the vector of these actions.
     vector_file: Option<String>,
 }
 
 impl<'a> RowDeletes<'a> {
-    /// Reads the vectors that the files have in the version that was read.
+    /// Reads the deletion vectors that the files have in the version that was read.
     ///
     /// # Errors
-    /// `InvalidArgument` for a file that is passed twice, whose number of rows is not known, or that does not have one
+    /// `InvalidArgument` for a file that is passed twice, whose number of rows is unknown, or that is too short for one
     /// of the rows; also the errors of [`DeletionVectors::read`].
     pub(super) fn new(
         deletes: &'a [RowDelete],
@@ -138,7 +138,7 @@ impl<'a> RowDeletes<'a> {
         vectors.deleted(descriptor, Some(num_records))
     }
 
-    /// Examines the deletion vectors of another commit. Returns the reason if it conflicts.
+    /// Examines the deletion vectors of another commit. Returns the reason of the conflict, if the commit conflicts.
     ///
     /// # Errors
     /// `CorruptLog` for a path that the table must not refer to; also the errors of [`DeletionVectors::read`].
@@ -193,8 +193,8 @@ impl<'a> RowDeletes<'a> {
         Ok(None)
     }
 
-    /// Takes over the changed actions of files that another commit adds again with the same rows, for example with new
-    /// statistics.
+    /// If another commit adds some of the files again with the same rows, for example with new statistics, uses its
+    /// `add` actions from now on.
     fn note_added_again(&mut self, winner: &Commit) -> Result<()> {
         for (row, path) in paths(&winner.adds).enumerate() {
             let Some(index) = self.by_path.get(&self.resolver.parse(path)?).copied() else { continue };
@@ -209,9 +209,9 @@ impl<'a> RowDeletes<'a> {
         Ok(())
     }
 
-    /// Returns the new files with the rows that are to be deleted from `file`, which another commit has removed by
-    /// `remove`. Returns `None` if that commit, whose new files are `adds`, does not record where the rows are, or if
-    /// anything in the record does not fit, because a wrong position would delete another row.
+    /// Another commit has removed `file` by `remove` and added the files `adds`. Returns the new files, each with the
+    /// rows to delete from it. Returns `None` if the commit does not record where the rows are, or if any part of the
+    /// record does not fit, because a wrong position would delete another row.
     fn followed(
         &self,
         file: &File<'_>,
@@ -228,9 +228,9 @@ impl<'a> RowDeletes<'a> {
         };
         let deleted = match deleted {
             Ok(deleted) => deleted,
-            // The vector may be gone, because no kept version needs it.
+            // The old vector may have been deleted, because no version that is kept needs it.
             Err(error) if matches!(error.kind(), ErrorKind::FileNotFound | ErrorKind::CorruptData) => {
-                tracing::debug!(%error, file = file.add.path, "the vector of a file that was moved cannot be read");
+                tracing::debug!(%error, file = file.add.path, "the deletion vector of a rewritten file cannot be read");
                 return Ok(None);
             }
             Err(error) => return Err(error),
@@ -253,7 +253,7 @@ impl<'a> RowDeletes<'a> {
         Ok(Some(followed))
     }
 
-    /// Replaces the files with the given indexes by others.
+    /// Replaces the files with the given indexes by the files that now have their rows.
     fn replace(&mut self, moved: Vec<(usize, Vec<File<'a>>)>) -> Result<()> {
         if moved.is_empty() {
             return Ok(());
@@ -283,8 +283,8 @@ impl<'a> RowDeletes<'a> {
         Ok(())
     }
 
-    /// Returns the actions that delete the rows, on top of the commits examined so far. Vectors that have changed since
-    /// the last attempt are written.
+    /// Returns the actions that delete the rows, on top of the commits examined so far. Deletion vectors that have
+    /// changed since the last attempt are written to new files.
     ///
     /// # Errors
     /// Errors of the store; `InvalidArgument` for statistics that are not a JSON object.
@@ -330,7 +330,7 @@ impl<'a> RowDeletes<'a> {
         Ok(self.files.iter().filter_map(|file| file.actions.clone()).flatten().collect())
     }
 
-    /// Returns the logical files that these actions remove, in the form of the log.
+    /// Returns the logical files that these actions remove, in a batch with the log's columns.
     ///
     /// # Errors
     /// `CorruptLog` if a map has more entries than an Arrow array can hold.
@@ -339,8 +339,8 @@ impl<'a> RowDeletes<'a> {
         batches_of_adds(&files)
     }
 
-    /// Deletes files with deletion vectors that were written but are not needed: the files of earlier attempts if
-    /// the transaction was committed, otherwise all. Call it only when the outcome is known.
+    /// Deletes the files with deletion vectors that were written but are not needed: the files of earlier attempts if
+    /// the transaction was committed, otherwise all of them. Must only be called when the outcome is known.
     pub(super) fn delete_unused(&mut self, is_committed: bool) {
         let is_used = |path: &String| {
             is_committed && self.files.iter().any(|file| file.vector_file.as_ref() == Some(path))

@@ -1,7 +1,7 @@
 //! Assigns row ids and row commit versions to the files that a commit adds. Protocol: "Row Tracking", "Writer
 //! Requirements for Row Tracking".
 //!
-//! The ids depend on the high water mark of the previous version, so they are assigned again in each attempt.
+//! The ids depend on the high water mark of the previous version, so each attempt to commit assigns them again.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,11 +11,11 @@ use crate::protocol::{Add, DomainMetadata, Protocol, TableFeature};
 use crate::snapshot::Snapshot;
 use crate::values::stats::num_records;
 
-/// The configuration of the domain.
+/// The configuration of the metadata domain for row tracking.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Configuration {
-    /// The highest row id that was assigned.
+    /// The highest row id that was ever assigned.
     #[serde(alias = "highWaterMark")]
     row_id_high_water_mark: i64,
 }
@@ -23,7 +23,7 @@ struct Configuration {
 /// Assigns row ids in one attempt.
 #[derive(Debug, Clone)]
 pub(super) struct RowIds {
-    /// The highest row id that was assigned; -1 if none was.
+    /// The highest row id that was ever assigned; -1 if none was.
     high_water_mark: i64,
     /// The version that is to be committed.
     version: i64,
@@ -31,7 +31,8 @@ pub(super) struct RowIds {
 }
 
 impl RowIds {
-    /// Returns the high water mark of `base`; `None` if the table does not support row tracking.
+    /// Returns an object that continues after the high water mark of `base`; `None` if the table does not support row
+    /// tracking.
     ///
     /// # Errors
     /// `CorruptLog` for an invalid high water mark; also errors of the store.
@@ -46,7 +47,7 @@ impl RowIds {
         Ok(Some(ids))
     }
 
-    /// Updates the high water mark from the domains of a version.
+    /// Updates the high water mark from the metadata domains of a version.
     pub(super) fn advance(&mut self, domains: &[DomainMetadata]) -> Result<()> {
         let Some(domain) =
             domains.iter().find(|domain| domain.domain == ROW_TRACKING_DOMAIN && !domain.removed)
@@ -61,14 +62,14 @@ impl RowIds {
         Ok(())
     }
 
-    /// Returns the assignment for a commit of `version`.
+    /// Returns the object that assigns row ids in a commit of `version`.
     pub(super) fn at(&self, version: u64) -> Result<Self> {
         let version =
             i64::try_from(version).map_err(|_| Error::corrupt_log("the version does not fit in an i64"))?;
         Ok(Self { version, has_assigned: false, ..self.clone() })
     }
 
-    /// Gives ids to the rows of `add`, unless it already has them.
+    /// Assigns ids to the rows of `add`, unless it already has them.
     ///
     /// # Errors
     /// `InvalidArgument` for a file with an unknown number of rows.
@@ -92,7 +93,7 @@ impl RowIds {
         Ok(())
     }
 
-    /// Returns the new high water mark, if ids were assigned.
+    /// Returns the metadata domain with the new high water mark, if ids were assigned.
     pub(super) fn domain(&self) -> Result<Option<DomainMetadata>> {
         if !self.has_assigned {
             return Ok(None);
@@ -104,7 +105,7 @@ impl RowIds {
         Ok(Some(DomainMetadata { domain: ROW_TRACKING_DOMAIN.to_owned(), configuration, removed: false }))
     }
 
-    /// Returns whether `domain` is the one that every attempt writes itself.
+    /// Returns whether `domain` is the domain of row tracking, which every attempt writes itself.
     pub(super) fn is_own_domain(domain: &DomainMetadata) -> bool {
         domain.domain == ROW_TRACKING_DOMAIN
     }

@@ -1,8 +1,9 @@
-//! Records in the log where the rows of a rewritten file are now, for concurrent transactions that commit later.
+//! Records in the log to which new files the rows of a rewritten file were moved, for concurrent transactions that
+//! commit later.
 //!
-//! A transaction that deletes rows by deletion vectors knows them by file and position. If an OPTIMIZE moves the rows
-//! and commits first, the transaction must find them again, or fail. For this, the `remove` action of an old file has a
-//! tag:
+//! A transaction that deletes rows by deletion vectors identifies them by file and position. If an OPTIMIZE moves the
+//! rows and commits first, the transaction must find them in the new files, or fail. For this, the `remove` action of
+//! an old file has a tag:
 //!
 //! ```text
 //!   "tags": {"deltalog.moved": "{\"parts\":[{\"path\":\"new.parquet\",\"start\":100,\"rows\":50}]}"}
@@ -11,9 +12,9 @@
 //!   its rows    0 1   2      in this order in one new file, or in the next ones: `start` is a position there
 //! ```
 //!
-//! - Tags are "metadata about this logical file" (protocol, "Add File and Remove File"). For writers that do not know
-//!   this tag, the removal is a conflict.
-//! - The tag only covers rows whose order did not change.
+//! - Tags are "metadata about this logical file" (protocol, "Add File and Remove File"). Writers that do not know this
+//!   tag treat the removal as a conflict.
+//! - The tag is only written for rows whose order did not change.
 
 use std::collections::BTreeMap;
 
@@ -23,35 +24,37 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::protocol::{DeletionVectorDescriptor, Tags};
 
-/// The tag of a `remove` action.
+/// The name of the tag in a `remove` action.
 const TAG: &str = "deltalog.moved";
 
-/// Where the rows of an old file are.
+/// Describes where the rows of an old file are now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct RowMove {
-    /// The deletion vector of the old file when it was read. The rows in it are not in the new files.
+    /// The deletion vector that the old file had when it was read. Rows in this vector were not copied to the new
+    /// files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) deletion_vector: Option<DeletionVectorDescriptor>,
-    /// The other rows, one after another.
+    /// The places of the rows that were copied, in their order in the old file.
     pub(crate) parts: Vec<MovedPart>,
 }
 
-/// Successive rows of an old file in a new one.
+/// Successive rows of an old file that are together in one new file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MovedPart {
     /// The path of the new file, as in its `add` action.
     pub(crate) path: String,
-    /// The position of the first row.
+    /// The position of the first of these rows in the new file.
     pub(crate) start: u64,
     /// The number of rows.
     pub(crate) rows: u64,
 }
 
 impl RowMove {
-    /// Returns the places of an old file's `rows` rows that were not deleted by `deletion_vector`. The rows of several
-    /// old files are in the new `files`, given by their paths and numbers of rows, one after another; `start` is the
-    /// number of the first row of this old file.
+    /// Describes where the rows of an old file are, except those that `deletion_vector` has deleted. The rows of
+    /// several old files are stored one after another in the new `files`, which are given as pairs of a path and a
+    /// number of rows. `rows` is the number of rows copied from this old file; `start` is the number of rows copied
+    /// before them.
     pub(crate) fn new<'f>(
         deletion_vector: Option<DeletionVectorDescriptor>,
         start: u64,
@@ -82,19 +85,19 @@ impl RowMove {
         Ok(tags)
     }
 
-    /// Returns `tags` without this tag, for a `remove` action to which it does not apply.
+    /// Returns `tags` without this tag, for a `remove` action whose rows are not where the tag says.
     pub(crate) fn without(tags: Option<&Tags>) -> Option<Tags> {
         let mut tags = tags?.clone();
         tags.remove(TAG);
         Some(tags)
     }
 
-    /// Parses `tags`; returns `None` if they do not record where the rows are, or not in a known form.
+    /// Parses `tags`. Returns `None` if they do not record where the rows are, or if the record is not understood.
     pub(crate) fn of(tags: Option<&Tags>) -> Option<Self> {
         serde_json::from_str(tags?.get(TAG)?.as_deref()?).ok()
     }
 
-    /// Returns the positions of `rows` of the old file, by the paths of the new files. `deleted` are the rows of
+    /// Returns the positions of `rows`, rows of the old file, in the new files, by path. `deleted` are the rows of
     /// [`RowMove::deletion_vector`]. Returns `None` if one of `rows` is in no new file.
     pub(crate) fn positions(
         &self,
@@ -133,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_keep_it_beside_others() {
+    fn the_tag_is_kept_beside_other_tags() {
         let moved = RowMove { deletion_vector: None, parts: vec![part("new", 7, 3)] };
         let others = Tags::from([("a".to_owned(), Some("b".to_owned()))]);
         let tags = moved.added_to(Some(&others)).unwrap();
@@ -149,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_go_on_in_the_next_file() {
+    fn rows_continue_in_the_next_file() {
         let parts = |start, rows| RowMove::new(None, start, rows, [("a", 10), ("b", 5), ("c", 10)]).parts;
         assert_eq!(parts(0, 4), [part("a", 0, 4)]);
         assert_eq!(parts(4, 6), [part("a", 4, 6)]);
@@ -159,9 +162,9 @@ mod tests {
     }
 
     proptest! {
-        /// A row is found at the position it has in a copy of the rows that are not deleted.
+        /// A row is found at the position that it has in a copy of the file without the deleted rows.
         #[test]
-        fn positions_are_those_of_a_copy(
+        fn positions_match_a_copy_without_deleted_rows(
             rows in 1..200_u64,
             deleted in prop::collection::btree_set(0..200_u64, 0..100),
             asked in prop::collection::btree_set(0..200_u64, 0..20),

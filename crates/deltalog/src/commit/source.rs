@@ -1,10 +1,10 @@
-//! The rows of a table from which new rows of the same table were computed.
+//! The rows of a table that a query has read to compute new rows of the same table.
 //!
-//! An `INSERT` that selects from its own table depends on the rows that it has read: on existing rows, and on rows that
-//! other writers may add. The same is true of an overwrite of some partitions whose new rows are computed from other
-//! partitions. A later commit conflicts if it
+//! An `INSERT` that selects from its own table depends on the rows that it has read, including rows that other writers
+//! may add. The same is true of an overwrite of some partitions whose new rows are computed from other partitions. A
+//! later commit conflicts if it
 //!
-//! - adds a file that may have such a row, subject to the table's isolation level (see [`super::rules`]), or
+//! - adds a file that may have such a row, depending on the table's isolation level (see [`super::rules`]), or
 //! - removes a file that may have had such a row, even if its rows were only moved.
 
 use std::sync::OnceLock;
@@ -41,11 +41,11 @@ impl RowsRead {
     }
 }
 
-/// The rows from which a transaction's data was computed, and their files.
+/// The rows from which a transaction's new rows were computed, and the files that contain them.
 #[derive(Debug, Default)]
 pub(super) struct Source {
     pub(super) rows: RowsRead,
-    /// The files that may have the rows. They are listed when another commit removes files for the first time.
+    /// The files that may have these rows. They are listed when another commit removes files for the first time.
     files: OnceLock<FileSet>,
 }
 
@@ -54,7 +54,7 @@ impl Source {
         Self { rows, files: OnceLock::new() }
     }
 
-    /// Returns the predicates of the rows, if not all were read.
+    /// Returns the predicates of the rows, unless all rows were read.
     pub(super) fn predicates(&self) -> &[Predicate] {
         match &self.rows {
             RowsRead::Matching(predicates) => predicates,
@@ -62,8 +62,8 @@ impl Source {
         }
     }
 
-    /// Returns the path of a file of `removes`, which is in the form of the log, that may have had rows of the source
-    /// in `base`.
+    /// Returns the path of a file of `removes`, a batch with the log's columns, that may have had rows of the source in
+    /// `base`.
     ///
     /// # Errors
     /// `CorruptLog` for file actions that cannot be understood; errors of the store.

@@ -1,13 +1,13 @@
-//! Reads the commits that were made since a transaction's base.
+//! Reads the commits that other writers have made since a transaction's base version.
 //!
-//! A put of `N + 1` would succeed in three cases in which the commit would be invisible or would mix two tables: the
-//! commits after the base were cleaned up behind a checkpoint; the table was dropped; the table was dropped and created
-//! again. Therefore the log is examined before the first put:
+//! There are three cases in which a put of `N + 1` would succeed, but the commit would be invisible or would mix two
+//! tables: the commits after the base were cleaned up behind a checkpoint; the table was dropped; the table was dropped
+//! and created again. Therefore the log is examined before the first put:
 //!
-//! - One listing that starts at the base shows that the base's commit is still the same object, and which versions
-//!   follow. See [`Snapshot::refresh`].
-//! - These versions are read, several at once, except for versions that this process has committed itself and that,
-//!   according to the listing, have not changed. If a commit was cleaned up, its changes are unknown. If it is missing
+//! - One listing, which starts at the base, shows whether the base's commit is still the same object, and which
+//!   versions follow. See [`Snapshot::refresh`].
+//! - These versions are read, several at once. Versions that this process has committed itself are not read if the
+//!   listing shows that they have not changed. If a commit was cleaned up, its changes are unknown. If it is missing
 //!   for another reason, the log is damaged, for example by a file whose version is far too high.
 
 use bytes::Bytes;
@@ -22,22 +22,23 @@ use crate::storage::Storage;
 
 use super::put::{located, read};
 
-/// The number of commits that are read at once. It may exceed the number of cores, because the threads wait for the
-/// store.
+/// The number of commits that are read at once. It may exceed the number of cores, because the threads mostly wait for
+/// the store.
 const AT_ONCE: usize = 8;
 
-/// The size in bytes up to which a commit is parsed with the statistics of its files, even if the rules do not need
-/// them. A checksum lists the few files of a small table with their statistics.
+/// A commit up to this size in bytes is parsed with the statistics of its files, even if the rules do not need them.
+/// The checksum of a small table lists its few files with their statistics.
 const SMALL_COMMIT: usize = 16 << 10;
 
-/// The maximum number of commits that are read for a transaction that need not know them. Reading a newer checkpoint
-/// takes fewer requests.
+/// The maximum number of commits that are read for a transaction that does not depend on them. Beyond that, a newer
+/// checkpoint is read instead, which takes fewer requests.
 const MOST_READ: u64 = 50;
 
-/// The maximum number of file actions of winners that are kept to compute the checksum of the transaction's own commit.
+/// The maximum number of file actions that are kept of other writers' commits, to compute the checksum of the
+/// transaction's own commit.
 const MOST_KEPT_ACTIONS: usize = 100_000;
 
-/// The winners that a transaction has examined, oldest first, as long as they do not take too much memory.
+/// The commits that a transaction has examined, oldest first, as long as they do not take too much memory.
 #[derive(Debug, Default)]
 pub(super) struct Winners {
     commits: Vec<Commit>,
@@ -46,7 +47,7 @@ pub(super) struct Winners {
 }
 
 impl Winners {
-    /// Adds the next winner.
+    /// Adds the next commit.
     pub(super) fn push(&mut self, winner: Commit) {
         self.actions += winner.adds.num_rows() + winner.removes.num_rows();
         if self.actions > MOST_KEPT_ACTIONS {
@@ -57,35 +58,35 @@ impl Winners {
         }
     }
 
-    /// Forgets all winners, because some are not known.
+    /// Forgets all commits, because some of them are not known.
     pub(super) fn forget(&mut self) {
         self.commits.clear();
         self.has_gaps = true;
     }
 
-    /// Returns the winners; `None` unless all of them were kept.
+    /// Returns the commits; `None` unless all of them were kept.
     pub(super) fn into_all(self) -> Option<Vec<Commit>> {
         (!self.has_gaps).then_some(self.commits)
     }
 }
 
-/// A step from a transaction's base to the newest version.
+/// A step on the way from a transaction's base to the newest version.
 pub(super) enum Step {
     /// The commit of the next version.
     Winner(Box<Commit>),
-    /// The commits from this version on need not be read, or at least some of them were cleaned up.
+    /// The commits from this version on were cleaned up at least in part, or need not be read.
     CleanedUp(u64),
     /// The table no longer exists.
     Replaced,
 }
 
-/// Returns a commit that this process has made, if the listing shows that it is still the same.
+/// Returns the content of a commit of this process, if the listing shows that its file is still the same.
 fn own_commit(base: &Snapshot, newer: &NewerVersions, version: u64) -> Option<Bytes> {
     base.left_over().own_commit(version, newer.entries.get(&version)?)
 }
 
 /// Calls `visit` with each step from `base` to the newest version, in order, until it returns false. A step that is not
-/// a commit is the last one. If there are very many commits, they are skipped if the transaction `may_skip` them.
+/// a commit ends the calls. If there are very many commits and `may_skip` is set, they are skipped.
 ///
 /// # Errors
 /// `CorruptLog`; also errors of the store and the errors of `visit`.
@@ -108,8 +109,8 @@ pub(super) fn visit(
         return visit(Step::CleanedUp(next)).map(drop);
     }
     while next <= newer.newest {
-        // The newest version may come from a stray file with a very high version, so the versions up to it must not be
-        // listed in memory.
+        // A stray file with a very high version may be taken for the newest version, so memory must not grow with the
+        // number of versions up to it.
         let some: Vec<u64> = (next..=newer.newest).take(AT_ONCE).collect();
         next += AT_ONCE as u64;
         let read = |version: &u64| match own_commit(base, &newer, *version) {
@@ -126,7 +127,7 @@ pub(super) fn visit(
     Ok(())
 }
 
-/// Finds out why the commit of `version` does not exist, although there are newer versions.
+/// Determines why the commit of `version` does not exist although there are newer versions.
 ///
 /// # Errors
 /// `CorruptLog` if the newer versions cannot be read without it; also errors of the store.
@@ -154,7 +155,8 @@ fn read_commit(
     parse(storage, version, &bytes, with_statistics).map(Some)
 }
 
-/// Parses the bytes of a commit. The statistics of files are left out of a large commit unless `with_statistics`.
+/// Parses the bytes of a commit. If the commit is large, statistics of files are parsed only if `with_statistics` is
+/// set.
 ///
 /// # Errors
 /// `CorruptLog` with file and line.

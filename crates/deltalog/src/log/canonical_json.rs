@@ -4,7 +4,7 @@
 //! {"k1": {"b": 2, "a": ["x y", null]}, "checksum": "…"}   ──>   "k1"+"a"+0="x%20y","k1"+"a"+1=null,"k1"+"b"=2
 //! ```
 //!
-//! - Numbers keep the spelling of the text and are never converted to binary numbers.
+//! - Numbers are kept exactly as they are written in the JSON text, never converted to binary numbers.
 //! - An object with a duplicate key has no canonical form.
 //! - The top-level key `checksum` is ignored.
 //! - Excessive nesting is an error, not a stack overflow.
@@ -15,13 +15,13 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Everything but letters, digits and `-._~`. (PROTOCOL, "How to URL encode keys and string values".)
+/// Every character except letters, digits and `-._~`. (PROTOCOL, "How to URL encode keys and string values".)
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The maximum nesting depth, the same as in serde_json.
+/// The maximum nesting depth; it is the same as in serde_json.
 const MAX_DEPTH: u8 = 127;
 
-/// The key that holds the checksum and is not covered by it.
+/// The key of the checksum, which does not cover itself.
 const CHECKSUM: &str = "checksum";
 
 /// Returns the checksum of the JSON object `json`.
@@ -69,7 +69,7 @@ impl<'de> DeserializeSeed<'de> for Value<'_> {
         if self.depth > MAX_DEPTH {
             return Err(serde::de::Error::custom("values are nested too deeply"));
         }
-        // Each value is deserialized from its own text, because only the text has the spelling of numbers.
+        // Each value is deserialized from its own JSON text, because only the text shows how a number is written.
         let mut inner = serde_json::Deserializer::from_str(text);
         let done = match text.as_bytes().first() {
             Some(b'{') => {
@@ -149,7 +149,7 @@ impl<'de> Visitor<'de> for Elements<'_> {
 mod tests {
     use super::*;
 
-    /// The example of "JSON checksum".
+    /// The example in the protocol's section "JSON checksum".
     #[test]
     fn example_of_the_protocol() {
         let json = r#"{"k0":"'v 0'", "checksum": "adsaskfljadfkjadfkj", "k1":{"k2": 2,

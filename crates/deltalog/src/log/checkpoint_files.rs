@@ -1,8 +1,8 @@
-//! The complete checkpoints of a listing. (PROTOCOL, "Checkpoint Naming Scheme".)
+//! Finds the complete checkpoints in a listing of the log. (PROTOCOL, "Checkpoint Naming Scheme".)
 //!
-//! - A multi-part checkpoint is complete only if all its parts exist. Sets with different numbers of parts at
-//!   one version are kept apart ("Problems with multi-part checkpoints").
-//! - All checkpoints of one version are equivalent; the one that is cheapest to read is preferred.
+//! - A multi-part checkpoint is complete only if all its parts exist. Parts of one version belong to different
+//!   checkpoints if their names state different numbers of parts ("Problems with multi-part checkpoints").
+//! - All checkpoints of one version are equivalent; the one that is cheapest to read is used.
 //! - An empty file is not a checkpoint: its writer failed.
 
 use std::collections::BTreeMap;
@@ -22,28 +22,28 @@ pub struct CheckpointFiles {
     pub files: Vec<FileMeta>,
 }
 
-/// The naming scheme of a checkpoint, in order of preference within a version.
+/// The naming scheme of a checkpoint. Within a version, earlier variants are preferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CheckpointKind {
-    /// One Parquet file, which may follow the V2 spec.
+    /// One Parquet file. Its content may follow the V2 spec.
     Classic,
     /// The V2 spec with a top-level Parquet file.
     UuidParquet,
-    /// Several Parquet files.
+    /// Several Parquet files, the parts.
     MultiPart,
     /// The V2 spec with a top-level file of JSON lines.
     UuidJson,
 }
 
 impl CheckpointFiles {
-    /// Returns whether both are the same objects. Equal names are not enough for a classic checkpoint: "If two
-    /// checkpoint writers race to create the same classic checkpoint, the latest writer wins", and each may have
-    /// written another form.
+    /// Returns whether both are the same objects in the store. For a classic checkpoint, equal names are not enough:
+    /// "If two checkpoint writers race to create the same classic checkpoint, the latest writer wins", and the two
+    /// files may differ in form.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.is(other) && self.files.iter().zip(&other.files).all(|(own, other)| own.is_same_object(other))
     }
 
-    /// Returns whether both have the same version and file names, regardless of sizes and times.
+    /// Returns whether both have the same version and file names. Sizes and times may differ.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.version == other.version
             && self.files.iter().map(|file| &file.name).eq(other.files.iter().map(|file| &file.name))
@@ -91,8 +91,8 @@ impl CheckpointCandidates {
         self.whole.iter().cloned().chain(in_parts)
     }
 
-    /// Returns the newest complete checkpoint except those in `without`. Among checkpoints of one version, the
-    /// cheapest to read is returned.
+    /// Returns the newest complete checkpoint that is not in `without`. If a version has several checkpoints, returns
+    /// the one that is cheapest to read.
     pub(super) fn newest(&self, without: &[CheckpointFiles]) -> Option<CheckpointFiles> {
         let allowed = self.complete().filter(|checkpoint| !without.iter().any(|other| other.is(checkpoint)));
         allowed.min_by(|a, b| {
@@ -101,8 +101,8 @@ impl CheckpointCandidates {
         })
     }
 
-    /// Returns the complete checkpoints, newest first. Checkpoints of one version are ordered by what reading them
-    /// costs.
+    /// Returns the complete checkpoints, newest first. Checkpoints of the same version are ordered by the cost of
+    /// reading them.
     pub(super) fn newest_first(&self) -> Vec<CheckpointFiles> {
         let mut found: Vec<_> = self.complete().collect();
         found.sort_by_key(|checkpoint| {
@@ -111,12 +111,12 @@ impl CheckpointCandidates {
         found
     }
 
-    /// Returns whether `checkpoint` is among them, unchanged.
+    /// Returns whether `checkpoint` is one of the complete checkpoints and has not changed.
     pub(super) fn have(&self, checkpoint: &CheckpointFiles) -> bool {
         self.complete().any(|found| found.is_same(checkpoint))
     }
 
-    /// Returns the versions of the complete checkpoints except those in `without`, in any order.
+    /// Returns the versions of the complete checkpoints that are not in `without`, in any order.
     pub(super) fn versions(&self, without: &[CheckpointFiles]) -> impl Iterator<Item = u64> {
         let allowed = self.complete().filter(|checkpoint| !without.iter().any(|other| other.is(checkpoint)));
         allowed.map(|checkpoint| checkpoint.version)

@@ -1,13 +1,13 @@
 //! The checksum file of a version, `N.crc`: totals and other state of the version, recorded by its writer.
 //! (PROTOCOL, "Version Checksum File".)
 //!
-//! The file answers questions that would otherwise need the checkpoint, and can be compared with the replay. The files
-//! are written by `upkeep`.
+//! The file answers questions that would otherwise require reading the checkpoint, and the result of a replay can be
+//! compared with it. The module `upkeep` writes these files.
 //!
-//! - A file that is not a JSON object, lacks a required count, or has an impossible one is ignored. The
-//!   checkpoint is read instead.
-//! - Files of older writers are accepted: with `histogramOpt`, or without metadata and protocol. A field that cannot be
-//!   parsed is treated as absent.
+//! - A file that is not a JSON object, lacks a required count, or has an impossible count is ignored. The checkpoint is
+//!   read instead.
+//! - Files of older writers are accepted: those with `histogramOpt`, and those without metadata and protocol. A field
+//!   that cannot be parsed is treated as absent.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -25,7 +25,7 @@ pub struct VersionChecksum {
     pub table_size_bytes: u64,
     /// The number of live data files.
     pub num_files: u64,
-    /// The number of transaction identifiers, which early writers recorded.
+    /// The number of transaction identifiers. Early writers have recorded this number.
     pub num_transactions: Option<i64>,
     /// The in-commit timestamp of the version in milliseconds since the epoch.
     pub in_commit_timestamp: Option<i64>,
@@ -45,11 +45,11 @@ pub struct VersionChecksum {
     pub num_deleted_records: Option<i64>,
     /// The number of files with a deletion vector.
     pub num_deletion_vectors: Option<i64>,
-    /// The number of files by their number of deleted rows, in bins of powers of ten.
+    /// The number of files by their number of deleted rows, in bins that grow by powers of ten.
     pub deleted_record_counts: Option<Vec<i64>>,
 }
 
-/// A checksum file as it is written.
+/// A checksum file in the form in which it is written.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Written<'a> {
@@ -98,10 +98,10 @@ impl VersionChecksum {
         checksum
     }
 
-    /// Returns the text of the checksum file. Fields that are not known are left out.
+    /// Returns the text of the checksum file. Unknown fields are left out.
     ///
     /// # Errors
-    /// `InvalidArgument` if metadata or protocol, which are required, are not known.
+    /// `InvalidArgument` if the metadata or the protocol is unknown; both are required.
     pub(crate) fn to_json(&self) -> Result<Vec<u8>> {
         let missing = |name: &str| Error::invalid_argument(format!("a checksum file needs '{name}'"));
         let written = Written {
@@ -142,7 +142,7 @@ impl VersionChecksum {
         let invalid =
             |name: &str| Error::corrupt_log(format!("'{name}' is missing or invalid in the checksum file"));
         for name in ["numMetadata", "numProtocol"] {
-            // A version has exactly one protocol and exactly one metadata.
+            // Both counts must be 1: a version has exactly one protocol and exactly one metadata.
             take::<i64>(&mut fields, name).filter(|count| *count == 1).ok_or_else(|| invalid(name))?;
         }
         let num_transactions = take(&mut fields, "numTransactions");
@@ -175,7 +175,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn changed_bytes_cause_no_panic_and_truncated_text_is_an_error(
+        fn changed_bytes_do_not_panic_and_truncated_text_is_an_error(
             at in any::<prop::sample::Index>(),
             byte in any::<u8>(),
             cut in any::<prop::sample::Index>(),

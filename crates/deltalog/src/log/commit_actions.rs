@@ -1,9 +1,9 @@
-//! The actions of each version, as the log has them. Protocol: "Actions". (For changed rows, see
+//! The actions of each version, exactly as they are in the log. Protocol: "Actions". (For changed rows, see
 //! [`crate::scan::changes`].)
 //!
-//! - Every line is a row, in the order of the log, including actions of later protocols.
-//! - The JSON of an action is the text of the log, byte for byte; the other columns make the common fields of
-//!   file actions easy to reach.
+//! - Every line of a commit becomes a row, in the same order. This includes actions that this crate does not know.
+//! - The column `json` has the action's JSON text, byte for byte as in the log. The other columns make the common
+//!   fields of file actions easy to use.
 //! - Actions are not reconciled, and compactions and checkpoints are not read.
 
 use std::borrow::Cow;
@@ -29,15 +29,15 @@ use crate::storage::Storage;
 /// | column | content |
 /// | --- | --- |
 /// | `version: Int64` | the version |
-/// | `timestamp: Timestamp(ms, UTC)` | when it was committed |
-/// | `action: Utf8` | the action's name in the log, such as `add`; null for a line without one |
-/// | `path: Utf8` | the decoded path of `add`, `remove` and `cdc`, relative to the table's root if it is below it |
+/// | `timestamp: Timestamp(ms, UTC)` | when the version was committed |
+/// | `action: Utf8` | the action's name in the log, such as `add`; null for a line without an action |
+/// | `path: Utf8` | the decoded path of `add`, `remove` and `cdc`; relative if the file is below the table's root |
 /// | `size: Int64` | the file's size in bytes |
-/// | `partition_values: Map<Utf8, Utf8>` | the file's partition values as the log has them, ordered by key |
+/// | `partition_values: Map<Utf8, Utf8>` | the file's partition values, spelled as in the log and ordered by key |
 /// | `data_change: Boolean` | whether the action changes rows; true if the log does not say |
 /// | `modification_time: Timestamp(ms, UTC)` | `modificationTime` of `add`, `deletionTimestamp` of `remove` |
 /// | `deletion_vector: Utf8` | the unique id of the file's deletion vector |
-/// | `json: Utf8` | the action's content as it stands in the log |
+/// | `json: Utf8` | the action's JSON text, exactly as it is in the log |
 pub fn commit_actions_schema() -> SchemaRef {
     let time = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
     let entries = Fields::from(vec![
@@ -59,7 +59,7 @@ pub fn commit_actions_schema() -> SchemaRef {
     ]))
 }
 
-/// An iterator over the actions of a range of versions, with one batch per version, each read on demand.
+/// An iterator over the actions of a range of versions. It returns one batch per version and reads each one on demand.
 pub struct CommitActions {
     storage: Storage,
     resolver: PathResolver,
@@ -129,19 +129,20 @@ impl Iterator for CommitActions {
 pub struct CommitEntry {
     /// The version.
     pub version: u64,
-    /// When it was committed, in milliseconds since the epoch.
+    /// The time when it was committed, in milliseconds since the epoch.
     pub timestamp_ms: i64,
-    /// The provenance, if the writer has recorded one.
+    /// The content of its `commitInfo`, if the writer has recorded one.
     pub info: Option<CommitInfo>,
     /// All actions, one row each, with the columns of [`commit_actions_schema`].
     pub actions: RecordBatch,
 }
 
-/// An iterator over the commits of a table, version by version. Each is read on demand, so that memory holds one.
+/// An iterator over the commits of a table, version by version. Each commit is read on demand, so that only one is in
+/// memory at a time.
 pub struct Commits(CommitActions);
 
 impl Commits {
-    /// Returns the commits from version `start` on; none if it is the one after the newest.
+    /// Returns the commits from version `start` on; none if `start` is the version after the newest one.
     pub(crate) fn since(
         storage: &Storage,
         resolver: &PathResolver,
@@ -154,7 +155,7 @@ impl Commits {
             let (storage, resolver) = (storage.clone(), resolver.clone());
             return Ok(Self(CommitActions { storage, resolver, times, commits }));
         }
-        // A start after that is refused with a message about that version.
+        // A later `start` is refused with a message about that version.
         CommitActions::new(storage, resolver, times, start, end.max(start)).map(Self)
     }
 }
@@ -177,10 +178,10 @@ fn cleaned_up(storage: &Storage, version: u64) -> Error {
     .at_version(version)
 }
 
-/// A line of a commit.
+/// One line of a commit.
 struct Line<'a> {
     known: Option<ActionLine<'a>>,
-    /// The key of the action: the known key if there is one, otherwise the first key that is not null.
+    /// The key of the action: the known key if the line has one, otherwise the first key whose value is not null.
     name: Option<Cow<'a, str>>,
     json: &'a str,
 }
@@ -201,7 +202,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The common fields of file actions.
+/// The fields that file actions have in common.
 #[derive(Default)]
 struct FileFields<'l> {
     path: &'l str,
@@ -321,7 +322,7 @@ fn too_much(error: arrow::error::ArrowError) -> Error {
     Error::corrupt_log("the actions of the version do not fit a batch").with_source(error)
 }
 
-/// Returns a path as the file list shows it.
+/// Returns a path in the same form as the list of the table's files.
 fn decoded(raw: &str, resolver: &PathResolver) -> Result<String> {
     match resolver.parse(raw)? {
         LogPath::Relative(path) => Ok(path),

@@ -1,10 +1,10 @@
 //! The files that hold commits: published, staged and compacted. (PROTOCOL, "Delta Log Entries", "Log Compaction
 //! Files".)
 //!
-//! - A compaction replaces the commits `start` to `end` only if all of them are needed: it never extends
-//!   before the first or after the last.
-//! - A compaction is used only if its commits exist too, so it neither hides a gap nor adds a version.
-//! - A compaction has neither `commitInfo` nor the time of a version. Those are read from the commit.
+//! - A compaction replaces the commits `start` to `end` only if all of them are needed. It is not used if it has
+//!   commits before the first needed one or after the last.
+//! - A compaction is used only if its commits exist too. So it neither hides a gap nor adds a version.
+//! - A compaction has neither `commitInfo` nor the time of a version. These are read from the commit.
 
 use uuid::Uuid;
 
@@ -14,7 +14,7 @@ use crate::storage::{FileMeta, Listed};
 /// A file with the actions of one version or of several consecutive versions.
 #[derive(Debug, Clone, Copy)]
 pub struct CommitFile {
-    /// The version, which is the last one for a compaction.
+    /// The version. For a compaction, it is the last one.
     pub version: u64,
     /// The size in bytes.
     pub size: u64,
@@ -22,8 +22,8 @@ pub struct CommitFile {
     pub modified_ms: i64,
     /// The kind of file.
     pub kind: CommitKind,
-    /// The metadata of the file in a listing, by which the cache of the storage recognizes it. It is not compared:
-    /// local file systems may round it once they no longer cache it.
+    /// The metadata of the file in a listing, by which the storage's cache recognizes the file. It is ignored when
+    /// files are compared, because local file systems may round times once they no longer cache them.
     pub(crate) listed: Option<Listed>,
 }
 
@@ -41,7 +41,7 @@ impl Eq for CommitFile {}
 pub enum CommitKind {
     /// A published commit, `N.json`.
     Published,
-    /// A commit that a catalog has accepted but not published yet.
+    /// A commit that a catalog has accepted but has not published yet.
     Staged(Uuid),
     /// The reconciled actions of the versions from `start` to the version of the file.
     Compacted {
@@ -51,12 +51,12 @@ pub enum CommitKind {
 }
 
 impl CommitFile {
-    /// Returns the file that a listing shows as `file`.
+    /// Returns the file that is `file` in a listing.
     pub(crate) fn of(version: u64, kind: CommitKind, file: &FileMeta) -> Self {
         Self { version, size: file.size, modified_ms: file.modified_ms, kind, listed: file.listed() }
     }
 
-    /// Returns the published commit of `version`, with nothing else known about it.
+    /// Returns the published commit of `version`, without size, time and other metadata.
     pub(crate) fn named(version: u64) -> Self {
         Self { version, size: 0, modified_ms: 0, kind: CommitKind::Published, listed: None }
     }
@@ -84,8 +84,8 @@ impl CommitFile {
     }
 }
 
-/// Selects compactions from `candidates` that can replace some of `commits`, which are contiguous and oldest
-/// first. The selected compactions do not overlap; from each version on, the longest one is preferred.
+/// Selects compactions from `candidates` that can replace some of `commits`, which are contiguous and oldest first. The
+/// selected compactions do not overlap; for each version, the longest one is preferred.
 pub(super) fn useful_compactions(commits: &[CommitFile], candidates: &[CommitFile]) -> Vec<CommitFile> {
     let Some(first) = commits.first().map(|commit| commit.version) else { return Vec::new() };
     let covered = |candidate: &CommitFile| {
@@ -93,7 +93,7 @@ pub(super) fn useful_compactions(commits: &[CommitFile], candidates: &[CommitFil
         let end = usize::try_from(candidate.version.checked_sub(first)?).ok()?;
         commits.get(start..=end)
     };
-    // A compaction that is larger than the commits that it replaces costs more than it saves.
+    // A compaction that is larger than the commits it replaces costs more to read than they do.
     let is_useful = |candidate: &&CommitFile| {
         let replaced =
             covered(candidate).map(|commits| commits.iter().map(|commit| commit.size).sum::<u64>());
@@ -110,7 +110,7 @@ pub(super) fn useful_compactions(commits: &[CommitFile], candidates: &[CommitFil
     chosen
 }
 
-/// Returns the files to read, oldest first: `commits`, with `compactions` in place of the commits that they
+/// Returns the files to read, oldest first: `commits`, except that `compactions` take the place of the commits they
 /// contain.
 pub(super) fn with_compactions(commits: &[CommitFile], compactions: &[CommitFile]) -> Vec<CommitFile> {
     let mut files = Vec::with_capacity(commits.len());

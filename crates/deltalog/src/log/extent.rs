@@ -1,15 +1,14 @@
-//! Determines which versions of a log can be read, and explains why others cannot.
+//! Determines which versions of a log can be read, and why the others cannot.
 //!
 //! ```text
 //!   [3]  4.json         [10] 10.json 11.json 12.json     the readable versions are 3 to 4 and 10 to 12
 //!   a late checkpoint    a checkpoint and its commits
 //! ```
 //!
-//! - A version can be read if all commits since a checkpoint, or since version 0, exist. A clean-up keeps the versions
-//!   from a checkpoint on. A writer that was slower than the clean-up may add a checkpoint of an older version
-//!   afterwards.
-//! - A commit that is missing below the newest checkpoint is history that was cleaned up. One that is missing above it
-//!   is damage: the newest version needs it.
+//! - A version can be read if all commits since a checkpoint, or since version 0, exist. A clean-up of the log keeps
+//!   the versions from a checkpoint on. A slow writer may add a checkpoint of an older version after the clean-up.
+//! - A commit that is missing below the newest checkpoint was cleaned up. A commit that is missing above it is damage,
+//!   because the newest version needs it.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -20,18 +19,18 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::log_name::LogFileName;
 use crate::storage::Storage;
 
-/// The most ranges that a message lists.
+/// The maximum number of ranges in a message.
 const MOST_SHOWN: usize = 8;
 
-/// The hint for a version that was cleaned up, after a message that lists the readable versions.
+/// The hint for a version that was cleaned up. It follows a message that lists the readable versions.
 const CHOOSE_ANOTHER: &str = "choose one of these versions: other parts of the log were cleaned up";
 
-/// Versions as ranges that neither overlap nor touch, oldest first.
+/// Versions as ranges, oldest first. The ranges neither overlap nor touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Versions(Vec<RangeInclusive<u64>>);
 
 impl Versions {
-    /// Adds a version that is not older than the newest one.
+    /// Adds a version, which must not be older than those added before.
     fn push(&mut self, version: u64) {
         match self.0.last_mut() {
             Some(last) if version <= last.end().saturating_add(1) => {
@@ -98,7 +97,7 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Returns the extent of a log with these commits and complete checkpoints. The commits are sorted.
+    /// Determines the readable versions of a log with these commits and complete checkpoints. The commits are sorted.
     pub(super) fn new(commits: impl IntoIterator<Item = u64>, mut checkpoints: Vec<u64>) -> Self {
         checkpoints.sort_unstable();
         let newest_checkpoint = checkpoints.last().copied();
@@ -116,19 +115,20 @@ impl Extent {
         Self { readable, newest_checkpoint }
     }
 
-    /// Returns the extent of a listed log, without the checkpoints `without`, which cannot be read.
+    /// Determines the readable versions of a log from its listing, ignoring the checkpoints `without`, which cannot be
+    /// read.
     pub(super) fn of(listing: &Listing, without: &[CheckpointFiles]) -> Self {
         let commits = listing.commits.iter().map(|commit| commit.version);
         Self::new(commits, listing.checkpoints.versions(without).collect())
     }
 
-    /// Returns whether newer versions do not need the commit of `version`: they begin with a checkpoint.
+    /// Returns whether newer versions do not need the commit of `version`, because a checkpoint replaces it.
     fn is_superseded(&self, version: u64) -> bool {
         self.newest_checkpoint.is_some_and(|checkpoint| version <= checkpoint)
     }
 
-    /// Returns the error for a version, at most the newest, whose commit is missing: `VersionNotFound` if newer
-    /// versions do not need it, otherwise `CorruptLog`. `commits` describes the commits that exist.
+    /// Returns the error for a version, not above the newest one, whose commit is missing: `VersionNotFound` if newer
+    /// versions do not need the commit, otherwise `CorruptLog`. `commits` describes the commits that exist.
     pub(super) fn missing(&self, storage: &Storage, version: u64, commits: &str) -> Error {
         if !self.is_superseded(version) {
             return missing_commit(storage, version);
@@ -138,8 +138,7 @@ impl Extent {
             .with_hint(CHOOSE_ANOTHER)
     }
 
-    /// Returns the error for a time at which the newest version is unknown, because the time lies in a gap between
-    /// existing commits.
+    /// Returns the error for a time whose version is unknown, because the time lies in a gap between existing commits.
     pub(super) fn unknown_at(&self, storage: &Storage, time: &str) -> Error {
         let readable = &self.readable;
         not_found(
@@ -150,8 +149,8 @@ impl Extent {
     }
 }
 
-/// Returns the error for the version `wanted`, or the newest, that cannot be found. It lists the readable versions.
-/// `missing` is the first commit that was needed but not found.
+/// Returns the error for the version `wanted`, or for the newest version, if it cannot be read. The message lists the
+/// readable versions. `missing` is the first commit that was needed but not found.
 pub(super) fn no_such_version(source: SegmentSource<'_>, wanted: Option<u64>, missing: Option<u64>) -> Error {
     explain(source, wanted, missing).unwrap_or_else(|error| error)
 }
@@ -198,7 +197,7 @@ fn not_found(storage: &Storage, message: String) -> Error {
     Error::new(ErrorKind::VersionNotFound, message).in_table(storage.url())
 }
 
-/// Returns the error for a commit that the newest version needs.
+/// Returns the error for a missing commit that the newest version needs.
 pub(super) fn missing_commit(storage: &Storage, version: u64) -> Error {
     Error::corrupt_log(format!("the commit of version {version} is missing"))
         .in_table(storage.url())
@@ -217,8 +216,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// PROTOCOL, "Delta Log Entries", "Checkpoints": a version is its newest checkpoint and all commits since, or
-        /// all commits.
+        /// PROTOCOL, "Delta Log Entries", "Checkpoints": a version consists of a checkpoint and all commits since, or
+        /// of all commits since version 0.
         #[test]
         fn a_version_is_readable_if_all_commits_since_a_checkpoint_are_there(
             commits in proptest::collection::btree_set(0..14u64, 0..14),
@@ -248,9 +247,9 @@ mod tests {
         }
     }
 
-    /// The versions of a range are never listed one by one, because a file may have any version.
+    /// The versions of a range are never listed one by one, because a stray file may have any version, however high.
     #[test]
-    fn a_high_version_costs_nothing() {
+    fn a_very_high_version_is_handled_quickly() {
         let extent = Extent::new([0, 1, u64::MAX - 1, u64::MAX], vec![u64::MAX - 2]);
         assert_eq!(extent.readable.to_string(), format!("0 to 1 and {} to {}", u64::MAX - 2, u64::MAX));
     }

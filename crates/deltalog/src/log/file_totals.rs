@@ -1,9 +1,10 @@
-//! The totals of a version's live files, as its checksum file records them. (PROTOCOL, "Version Checksum File",
-//! "File Size Histogram Schema", "Deleted Record Counts Histogram Schema".)
+//! The totals of a version's live files, which its checksum file records. (PROTOCOL, "Version Checksum File", "File
+//! Size Histogram Schema", "Deleted Record Counts Histogram Schema".)
 //!
-//! - Totals are changed file by file, in both directions, so that they can be carried from version to version.
-//! - A total that is not known stays unknown; the others are kept.
-//! - A change that would make a total negative is refused: the totals do not belong to the log.
+//! - Files are added to and subtracted from the totals one by one, so that the totals can be carried from version to
+//!   version.
+//! - An unknown total stays unknown; the other totals are kept.
+//! - A change that would make a total negative is refused, because the totals then do not belong to this log.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,21 +18,21 @@ pub struct FileSizeHistogram {
     pub sorted_bin_boundaries: Vec<i64>,
     /// The number of files in each bin.
     pub file_counts: Vec<i64>,
-    /// The total size of the files in each bin in bytes.
+    /// The total size in bytes of the files in each bin.
     pub total_bytes: Vec<i64>,
 }
 
 impl FileSizeHistogram {
-    /// Returns a histogram of no files with these bins.
+    /// Returns an empty histogram with these bins.
     pub(crate) fn with_bins(sorted_bin_boundaries: Vec<i64>) -> Self {
         let zeros = vec![0; sorted_bin_boundaries.len()];
         Self { sorted_bin_boundaries, file_counts: zeros.clone(), total_bytes: zeros }
     }
 
-    /// Returns a histogram of no files with the bins that other writers use. The JVM connector treats a checksum with
-    /// other bins as damaged.
+    /// Returns an empty histogram with the bins that other writers use. The JVM connector treats a checksum with other
+    /// bins as damaged.
     pub(crate) fn empty() -> Self {
-        /// Up to the first number of MiB, bins are as wide as the second.
+        /// Pairs of an upper limit and the width of the bins below it, both in MiB.
         const STEPS: [(i64, i64); 7] =
             [(40, 4), (120, 8), (144, 4), (576, 16), (1408, 64), (2048, 128), (4096, 256)];
         let mut bins = vec![0];
@@ -48,7 +49,8 @@ impl FileSizeHistogram {
         Self::with_bins(bins)
     }
 
-    /// Returns whether the histogram has the bins that other writers use, with a number of files and of bytes for each.
+    /// Returns whether the histogram has the bins that other writers use, and a number of files and of bytes for each
+    /// bin.
     fn has_usual_bins(&self) -> bool {
         let usual = Self::empty();
         self.sorted_bin_boundaries == usual.sorted_bin_boundaries
@@ -56,7 +58,7 @@ impl FileSizeHistogram {
             && self.total_bytes.len() == usual.total_bytes.len()
     }
 
-    /// Counts a file of `size` bytes `sign` times.
+    /// Adds `sign` to the count of files and `sign` times `size` to the bytes, in the bin of a file of `size` bytes.
     fn count(&mut self, sign: i64, size: i64) -> Option<()> {
         let bin = self.sorted_bin_boundaries.partition_point(|boundary| *boundary <= size).checked_sub(1);
         // Other writers may have bins that do not start at 0.
@@ -66,7 +68,7 @@ impl FileSizeHistogram {
     }
 }
 
-/// The totals of the deletion vectors.
+/// The totals of the deletion vectors of a version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct VectorTotals {
     /// The number of rows that they mark as deleted.
@@ -75,7 +77,7 @@ pub(crate) struct VectorTotals {
     pub(crate) vectors: i64,
 }
 
-/// Whether a file is counted or no longer counted.
+/// Whether a file is added to the totals or subtracted from them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Added,
@@ -98,7 +100,7 @@ pub(crate) struct FileTotals {
 }
 
 impl FileTotals {
-    /// Returns the totals of no files, with the bins of `sizes`.
+    /// Returns the totals of a table without files, with the bins of `sizes`.
     pub(crate) fn empty(sizes: FileSizeHistogram) -> Self {
         Self {
             files: 0,
@@ -110,8 +112,8 @@ impl FileTotals {
     }
 
     /// Returns the totals that `checksum` records. A histogram of file sizes with unusual bins is treated as unknown:
-    /// if it were carried on, other writers would treat each checksum as damaged. `without_vectors` says that no file
-    /// of its version can have a deletion vector.
+    /// if it were carried over to later versions, other writers would treat their checksums as damaged.
+    /// `without_vectors` states that no file of this version can have a deletion vector.
     pub(crate) fn of(checksum: &VersionChecksum, without_vectors: bool) -> Self {
         let recorded = checksum.num_deleted_records.zip(checksum.num_deletion_vectors);
         let mut none = vec![0; DELETED_RECORD_BINS];
@@ -148,8 +150,8 @@ impl FileTotals {
         checksum.deleted_record_counts = self.deleted_record_counts;
     }
 
-    /// Counts a file of `size` bytes whose deletion vector, if it has one, marks `deleted` rows. Returns `None` if
-    /// the totals cannot belong to the log, or if the file has an impossible size.
+    /// Adds or subtracts a file of `size` bytes, whose deletion vector, if it has one, marks `deleted` rows. Returns
+    /// `None` if the totals then cannot belong to the log, or if the file has an impossible size.
     pub(crate) fn count(&mut self, direction: Change, size: i64, deleted: Option<i64>) -> Option<()> {
         let rows = deleted.unwrap_or_default();
         if size < 0 || rows < 0 {
@@ -175,7 +177,7 @@ impl FileTotals {
     }
 }
 
-/// Adds `by` to a total that must not become negative.
+/// Adds `by` to a total. Returns `None` if it would become negative.
 fn change(total: &mut i64, by: i64) -> Option<()> {
     *total = total.checked_add(by).filter(|total| *total >= 0)?;
     Some(())
@@ -184,7 +186,7 @@ fn change(total: &mut i64, by: i64) -> Option<()> {
 /// The number of bins of the histogram of deleted rows.
 const DELETED_RECORD_BINS: usize = 10;
 
-/// Returns the bin of `DeletedRecordCountsHistogram`: 0; 1 to 9; 10 to 99; … ; below 2³¹ - 1; the rest.
+/// Returns the bin of `DeletedRecordCountsHistogram`. The bins are: 0; 1 to 9; 10 to 99; … ; below 2³¹ - 1; the rest.
 fn decade(deleted: i64) -> usize {
     match deleted {
         i64::MIN..=0 => 0,
@@ -224,7 +226,7 @@ mod tests {
         }
     }
 
-    /// The JVM connector compares the bins with its own: 95 of them.
+    /// The JVM connector requires exactly its own 95 bins.
     #[test]
     fn bins_of_file_sizes() {
         let bins = FileSizeHistogram::empty().sorted_bin_boundaries;
@@ -255,7 +257,7 @@ mod tests {
     }
 
     proptest! {
-        /// Adding and removing the same files, in any order, restores the totals.
+        /// Adding files and subtracting the same files, in any order, restores the totals.
         #[test]
         fn removals_undo_additions(files in vec((0..1_i64 << 40, prop::option::of(0..1_i64 << 33)), 0..20)) {
             let mut totals = FileTotals::empty(FileSizeHistogram::empty());

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::protocol::log_name::LogFileName;
 use crate::storage::{FileMeta, Storage};
 
-/// The files of a log in the order of their names, so that files of older versions come first.
+/// The files of a log, ordered by name, so that files of older versions come first.
 #[derive(Debug)]
 pub(crate) struct LogInventory {
     files: Vec<(LogFileName, FileMeta)>,
@@ -32,7 +32,7 @@ impl LogInventory {
                 None => others.push(file),
             }
         }
-        // A store may repeat a file on two pages of a listing.
+        // A store may list a file on two pages.
         files.dedup_by(|a, b| a.1.name == b.1.name);
         Ok(Self { files, others })
     }
@@ -42,13 +42,13 @@ impl LogInventory {
         self.files.iter()
     }
 
-    /// Returns the files in the directory of the log that do not have a log file's name.
+    /// Returns the files in the log's directory whose names are not those of log files.
     pub(crate) fn others(&self) -> impl Iterator<Item = &FileMeta> {
         self.others.iter()
     }
 
-    /// Returns files that may be heads of checkpoints with names that this crate does not know, for example a UUID in
-    /// another spelling. Readers that know such a name need the sidecars of the head.
+    /// Returns files that may be the top-level files of checkpoints, but have a name that this crate does not know, for
+    /// example a UUID in another spelling. Readers that know such a name need the sidecars of this checkpoint.
     pub(crate) fn unknown_heads(&self) -> impl Iterator<Item = CheckpointFiles> {
         self.others.iter().filter(|file| file.size > 0).filter_map(|file| {
             let (version, rest) = file.name.split_once(".checkpoint.")?;
@@ -68,7 +68,7 @@ impl LogInventory {
         self.candidates().newest_first()
     }
 
-    /// Returns whether a file of this listing is missing from a later one.
+    /// Returns whether a file of this listing is missing from the `later` one.
     pub(crate) fn has_lost_files(&self, later: &Self) -> bool {
         let left: HashSet<&str> = later.files.iter().map(|(_, file)| file.name.as_str()).collect();
         self.files.iter().any(|(_, file)| !left.contains(file.name.as_str()))
@@ -89,7 +89,7 @@ impl LogInventory {
         self.files.iter().filter_map(commit)
     }
 
-    /// Returns the times of the published commits.
+    /// Returns the times at which the published commits were made.
     pub(crate) fn commit_times(&self, storage: &Storage, in_commit: InCommitTimestamps) -> CommitTimes {
         CommitTimes::of_commits(storage, self.commits().collect(), self.extent(), in_commit, BTreeMap::new())
     }

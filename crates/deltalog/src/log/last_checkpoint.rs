@@ -1,10 +1,10 @@
-//! `_last_checkpoint`, a hint at the newest checkpoint. (PROTOCOL, "Last Checkpoint File", "Last Checkpoint File
-//! Schema".)
+//! `_last_checkpoint`, a hint that names the newest checkpoint. (PROTOCOL, "Last Checkpoint File", "Last Checkpoint
+//! File Schema".)
 //!
-//! - A hint that is stale, truncated, too new, missing, or has a wrong checksum may cost another listing, but
+//! - A hint that is stale, truncated, too new or missing, or that has a wrong checksum, may cost another listing, but
 //!   never causes a wrong result.
-//! - A listing starts at `version` and uses no other field. An invalid field is ignored and does not affect the
-//!   others.
+//! - A listing of the log starts at the hint's `version` and uses no other field. An invalid field is ignored without
+//!   affecting the others.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub struct LastCheckpoint {
     pub version: u64,
     /// The number of actions in the checkpoint.
     pub size: i64,
-    /// The number of files of the checkpoint, if there are several.
+    /// The number of parts, if the checkpoint has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<u32>,
     /// The size of the checkpoint in bytes.
@@ -36,7 +36,7 @@ pub struct LastCheckpoint {
     /// The number of `add` actions in the checkpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub num_of_add_files: Option<i64>,
-    /// The schema of the checkpoint files, as a Delta schema.
+    /// The schema of the checkpoint files, written as a Delta schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_schema: Option<Value>,
     /// Free-form metadata.
@@ -60,7 +60,7 @@ pub struct V2CheckpointHint {
     pub size_in_bytes: i64,
     /// The modification time of the top-level file in milliseconds since the epoch.
     pub modification_time: i64,
-    /// The actions of the top-level file that are not file actions.
+    /// The actions of the top-level file except file actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub non_file_actions: Option<Vec<Value>>,
     /// The sidecars.
@@ -111,7 +111,7 @@ impl LastCheckpoint {
         Ok(storage.get(&Self::path())?.and_then(|bytes| Self::understood(storage, &bytes)))
     }
 
-    /// Reads the hint of a table with the state of its file. The hint is `None` if it is invalid.
+    /// Reads the hint of a table, and the state of its file. The hint is `None` if it is missing or invalid.
     pub(crate) fn read_with_state(storage: &Storage) -> Result<(Option<Self>, Option<FileState>)> {
         let Some((bytes, state)) = storage.get_with_state(&Self::path())? else { return Ok((None, None)) };
         Ok((Self::understood(storage, &bytes), Some(state)))
@@ -127,7 +127,8 @@ impl LastCheckpoint {
         }
     }
 
-    /// Writes the hint with its checksum, if its file is still in the state `read`. Returns whether it was.
+    /// Writes the hint with its checksum, unless its file has changed since the state `read`. Returns whether it was
+    /// written.
     pub(crate) fn write_over(&self, storage: &Storage, read: Option<&FileState>) -> Result<bool> {
         let failed = |error: serde_json::Error| {
             Error::invalid_argument("the hint cannot be written").with_source(error)
@@ -144,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_changed_byte_never_gives_another_hint_with_a_checksum() {
+    fn a_changed_byte_never_gives_a_different_hint_with_a_valid_checksum() {
         let bare = concat!(
             r#"{"version":8,"size":11,"parts":3,"tags":{"a":"b"},"#,
             r#""checkpointSchema":{"type":"struct","fields":[1]}}"#
@@ -156,8 +157,8 @@ mod tests {
             for byte in 0..=u8::MAX {
                 let mut changed = text.clone().into_bytes();
                 changed[at] = byte;
-                // If the change is in the key of the checksum itself, the checksum is not checked. The text has no
-                // empty objects and arrays, because the canonical form leaves them out.
+                // If the changed byte is in the key `checksum` itself, no checksum is checked. The text has no empty
+                // objects and arrays, because the canonical form leaves them out.
                 if let Ok(found) = LastCheckpoint::parse(&changed)
                     && found.checksum.is_some()
                 {

@@ -1,9 +1,9 @@
-//! The content of a listing of the log.
+//! What a listing of the log contains.
 //!
-//! - A listing is not a consistent snapshot of a directory: if commits are added while it runs, it may show N
-//!   + 1 but not N. A commit that seems to be missing is requested by name before it is reported as missing.
-//! - Files may be strays: a commit below a gap that a clean-up has left, or the checksum of a version that does not
-//!   exist. Such a file does not make a version.
+//! - A listing is not a consistent snapshot of a directory: if commits are added while it runs, it may show N + 1 but
+//!   not N. Before a commit is reported as missing, it is requested by name.
+//! - A listing may contain stray files: for example a commit below a gap that a clean-up has left, or the checksum of a
+//!   version that does not exist. Such a file alone does not mean that its version exists.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::log_name::LogFileName;
 use crate::storage::{FileMeta, Storage, Surroundings};
 
-/// The log that is listed, and restrictions on what may be used.
+/// The log to list, and what must not be used of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentSource<'a> {
     pub(crate) storage: &'a Storage,
-    /// Commits that a catalog has accepted and that may not be published yet.
+    /// Commits that a catalog has accepted. They may not be published yet.
     pub(crate) staged: &'a [StagedCommit],
     /// Checkpoints that turned out to be unreadable and must not be used.
     pub(crate) without: &'a [CheckpointFiles],
@@ -31,7 +31,7 @@ impl<'a> SegmentSource<'a> {
     }
 }
 
-/// The files that a listing of the log found.
+/// The log's files that a listing has found.
 #[derive(Default)]
 pub(super) struct Listing {
     /// The commits, oldest first.
@@ -40,14 +40,14 @@ pub(super) struct Listing {
     pub(super) checkpoints: CheckpointCandidates,
     /// The checksum files, by version. Some may belong to versions that do not exist.
     checksums: BTreeMap<u64, FileMeta>,
-    /// The entries of the published commits, by version.
+    /// The files of the published commits, as the listing shows them, by version.
     pub(super) entries: BTreeMap<u64, FileMeta>,
-    /// Whether there is any file of a log besides the hint.
+    /// Whether the log has any file besides `_last_checkpoint`.
     pub(super) has_files: bool,
 }
 
 impl Listing {
-    /// Lists the log from version `start`, leaving out versions after `end`.
+    /// Lists the log from version `start` on, without the versions after `end`.
     pub(super) fn from(source: SegmentSource<'_>, start: u64, end: Option<u64>) -> Result<Self> {
         // "00…07" sorts before every name that starts with "00…07.".
         let after = if start == 0 { String::new() } else { format!("{start:020}") };
@@ -73,13 +73,13 @@ impl Listing {
                 _ => listing.checkpoints.add(&name, &file),
             }
         }
-        // A store may repeat a file on two pages of a listing.
+        // A store may list a file on two pages.
         listing.commits.dedup_by_key(|commit| commit.version);
         listing.add_staged(source, start, end)?;
         Ok(listing)
     }
 
-    /// Adds commits that the catalog has and the listing does not.
+    /// Adds the commits that the catalog knows but the listing does not show.
     fn add_staged(&mut self, source: SegmentSource<'_>, start: u64, end: Option<u64>) -> Result<()> {
         for staged in source.staged {
             let version = staged.version();
@@ -114,7 +114,7 @@ impl Listing {
             .max(self.checkpoints.newest(&[]).map(|checkpoint| checkpoint.version))
     }
 
-    /// Requests the commit of `wanted` by name if the listing ends before it, because listings may lag behind.
+    /// If the listing ends before the commit of `wanted`, requests the commit by name, because listings may lag behind.
     pub(super) fn extend_to(&mut self, storage: &Storage, wanted: Option<u64>) -> Result<()> {
         let Some(wanted) = wanted.filter(|wanted| self.newest_version() < Some(*wanted)) else {
             return Ok(());
@@ -126,14 +126,14 @@ impl Listing {
         Ok(())
     }
 
-    /// Returns the entry of the published commit of `wanted`.
+    /// Returns the file of the published commit of `wanted`, as the listing shows it.
     pub(super) fn commit_of(&self, wanted: u64) -> Option<FileMeta> {
         self.entries.get(&wanted).cloned()
     }
 
-    /// Returns the file of the commit of `newest`, the newest version. Requests it by name if the listing, which may
-    /// lag behind, shows only its checkpoint. Without the file, a later refresh could not tell whether this is still
-    /// the same log.
+    /// Returns the file of the commit of `newest`, the newest version. If the listing shows only a checkpoint of this
+    /// version, because it lags behind, requests the commit by name. Without the commit, a later refresh could not tell
+    /// whether the log is still the same.
     pub(super) fn published_commit(&self, storage: &Storage, newest: u64) -> Result<Option<FileMeta>> {
         match self.commit_of(newest) {
             None if self.commits.last().is_none_or(|last| last.version < newest) => {
@@ -149,13 +149,13 @@ impl Listing {
         self.checksums.get(&wanted).cloned()
     }
 
-    /// Returns the version of the newest listed checksum file. A checksum is written after its commit. Unless the file
-    /// is a stray, the commit therefore exists even if a listing that lags behind does not show it.
+    /// Returns the version of the newest checksum file in the listing. A checksum is written after its commit. So
+    /// unless the file is a stray one, the commit exists, even if a listing that lags behind does not show it.
     pub(super) fn checksum_version(&self) -> Option<u64> {
         self.checksums.last_key_value().map(|(version, _)| *version)
     }
 
-    /// Returns the newest listed checksum file of a version before `wanted`, but not before `base`.
+    /// Returns the newest checksum file in the listing for a version before `wanted`, but not before `base`.
     pub(super) fn checksum_before(&self, wanted: u64, base: u64) -> Option<(u64, FileMeta)> {
         if base >= wanted {
             return None;
@@ -163,8 +163,8 @@ impl Listing {
         self.checksums.range(base..wanted).next_back().map(|(version, file)| (*version, file.clone()))
     }
 
-    /// Requests by name the commits that seem to be missing between others. Commits that are then still missing are a
-    /// gap.
+    /// Requests by name the commits that are missing between other commits. If a commit is still missing then, the log
+    /// has a gap.
     pub(super) fn complete(&mut self, storage: &Storage) -> Result<()> {
         let listed = std::mem::take(&mut self.commits);
         for commit in listed {
@@ -179,7 +179,7 @@ impl Listing {
     }
 }
 
-/// Returns the error for a root that has no log.
+/// Returns the error for a directory without a log.
 pub(super) fn not_a_table(storage: &Storage) -> Error {
     let (what, hint) = match storage.surroundings() {
         Surroundings::Unknown => ("it has no log", "check the path, or create the table first".to_owned()),
@@ -203,8 +203,8 @@ pub(super) fn not_a_table(storage: &Storage) -> Error {
         .with_hint(hint)
 }
 
-/// Completes `commits` to all versions from `first` to `last`. Commits that the listing did not show are
-/// requested by name. Returns the first version whose commit is missing, if there is one.
+/// Completes `commits`, so that they contain every version from `first` to `last`. Commits that the listing did not
+/// show are requested by name. Returns the first version whose commit does not exist, if there is one.
 pub(super) fn fill_gaps(
     storage: &Storage,
     first: u64,

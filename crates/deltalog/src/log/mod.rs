@@ -37,13 +37,13 @@ pub(crate) use times::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, read_commit_inf
 
 pub use crate::protocol::log_name::LOG_DIRECTORY;
 
-/// Returns whether `storage` has a log: any commit, checkpoint or other file that belongs to a version.
+/// Returns whether `storage` has a log, that is, any commit, checkpoint or other file that belongs to a version.
 pub(crate) fn is_table(storage: &Storage) -> Result<bool> {
     let files = storage.list_directory_after(LOG_DIRECTORY, "")?;
     Ok(files.iter().filter_map(|file| LogFileName::parse(&file.name)).any(|name| name.version().is_some()))
 }
 
-/// Removes the value of `key` from the fields of a small log file, and returns it if it has the type `T`.
+/// Removes `key` from the fields of a small log file, and returns its value if it has the type `T`.
 fn take<T: serde::de::DeserializeOwned>(
     fields: &mut serde_json::Map<String, serde_json::Value>,
     key: &str,

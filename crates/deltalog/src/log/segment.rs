@@ -6,11 +6,11 @@
 //! ```
 //!
 //! - The commits of a segment are contiguous and end at its version. A gap is an error. If newer versions do not need
-//!   the missing commit, the requested version counts as not found (see [`super::extent`]); otherwise the log is
-//!   corrupt.
-//! - `_last_checkpoint` only determines where a listing starts. If it does not point at a complete checkpoint,
-//!   the whole log is listed.
-//! - A checkpoint newer than the requested version is never used.
+//!   the missing commit, the error says that the requested version was not found (see [`super::extent`]); otherwise,
+//!   that the log is corrupt.
+//! - `_last_checkpoint` only determines where the listing starts. If it does not name a complete checkpoint, the whole
+//!   log is listed.
+//! - A checkpoint that is newer than the requested version is never used.
 
 use std::collections::BTreeMap;
 
@@ -34,39 +34,40 @@ pub struct LogSegment {
     pub commits: Vec<CommitFile>,
     /// Compactions that are read in place of some of `commits`, oldest first and without overlaps.
     pub compactions: Vec<CommitFile>,
-    /// The published commit of exactly this version, if the store has listed it. It distinguishes this log from one
-    /// that replaces it later.
+    /// The published commit of exactly this version, if the store has listed it. It shows whether another log has
+    /// replaced this one since.
     pub(crate) commit: Option<FileMeta>,
     /// The checksum file of exactly this version.
     pub checksum: Option<FileMeta>,
-    /// The newest checksum file of an earlier version, but not earlier than the checkpoint. Together with the later
-    /// commits it yields the checksum of this version, if that is missing or belongs to another commit.
+    /// The newest checksum file of an earlier version, but not one before the checkpoint. If the checksum of this
+    /// version is missing or belongs to another commit, it can be computed from that file and the commits after it.
     pub(crate) older_checksum: Option<(u64, FileMeta)>,
     /// The newest version at the time of the last listing that began at the checkpoint. Later listings may begin at a
-    /// later version, and miss a newer checkpoint.
+    /// later version, and may then not show a newer checkpoint.
     pub(crate) searched: u64,
 }
 
-/// The versions after a segment.
+/// The versions after the version of a segment.
 #[derive(Debug)]
 pub(crate) struct NewerVersions {
     /// The newest version, or the segment's version if there is no newer one.
     pub(crate) newest: u64,
-    /// The entries of the published commits of newer versions, as far as the listing shows them.
+    /// The files of the published commits of newer versions, as far as the listing shows them.
     pub(crate) entries: BTreeMap<u64, FileMeta>,
 }
 
-/// How many versions of a segment are listed again to find newer checkpoints. They fit into one page of a listing.
+/// The number of versions before the end of a segment that are listed again to find newer checkpoints. Their files fit
+/// in one page of a listing.
 const MOST_LISTED: u64 = 100;
 
-/// The purpose of looking for versions that are newer than a segment.
+/// Why the log is searched for versions that are newer than a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// Finds the newest version. Files of the segment that have already been read need not exist any more.
+    /// To find the newest version. Files of the segment that have already been read need not exist any more.
     Newest,
-    /// The same, after some files of the segment could not be read.
+    /// To find the newest version after some files of the segment could not be read.
     Lost,
-    /// Finds the same segment as opening the table does: all files must exist.
+    /// To find the same segment as opening the table would find. All its files must exist.
     Place,
 }
 
@@ -77,18 +78,18 @@ pub(crate) enum Newer {
     Unchanged,
     /// There is a newer version or a newer checkpoint.
     Segment(Box<LogSegment>),
-    /// The version of the segment was cleaned up after a newer checkpoint was written, or commits were replaced. Only
-    /// the metadata shows whether the table is still the same.
+    /// The version of the segment was cleaned up after a newer checkpoint was written, or its commits were replaced.
+    /// Only the metadata can show whether this is still the same table.
     Unknown,
 }
 
-/// What has happened to a version since it was found.
+/// What has happened to a version since it was read.
 pub(crate) enum Fate {
-    /// The version exists, or nothing indicates that it does not.
+    /// The version exists, or there is no evidence that it does not.
     There,
-    /// A clean-up of the log has deleted its commit, and left a checkpoint of a newer version.
+    /// A clean-up of the log has deleted its commit. A checkpoint of a newer version exists.
     CleanedUp,
-    /// The table was dropped, and perhaps another one created in its place.
+    /// The table was dropped, and perhaps another table was created in its place.
     Dropped(Error),
 }
 
@@ -102,10 +103,10 @@ impl LogSegment {
         Self::find_in(SegmentSource::new(storage), version)
     }
 
-    /// Like [`LogSegment::find`], but in `source`.
+    /// Does the same as [`LogSegment::find`], but lists the log in `source`.
     pub(crate) fn find_in(source: SegmentSource<'_>, version: Option<u64>) -> Result<Self> {
         let storage = source.storage;
-        // If a checkpoint was unreadable, an older one may be needed, which requires the whole listing.
+        // If a checkpoint was unreadable, an older one may be needed. To find it, the whole log has to be listed.
         let hint = if source.without.is_empty() { LastCheckpoint::read(storage)? } else { None };
         if let Some(hint) = hint.filter(|hint| version.is_none_or(|version| hint.version <= version)) {
             let mut listing = Listing::from(source, hint.version, version)?;
@@ -127,18 +128,18 @@ impl LogSegment {
         Self::build(source, listing, version)
     }
 
-    /// Lists the log, and returns the segment of the newest version. That segment begins with the newest checkpoint,
-    /// which may have been written later for this version or an older one, and includes the files of `self` that it
-    /// needs.
+    /// Lists the log and returns the segment of the newest version. It begins with the newest checkpoint, which may
+    /// have been written after `self` was found, for the same version or an older one. It includes the files of `self`
+    /// that are still needed.
     ///
-    /// The listing begins at the checkpoint of `self`. If many commits follow it, the oldest of them are only listed
-    /// from time to time, so that a listing costs one request, unless `look` requires all.
+    /// The listing begins at the checkpoint of `self`. If many commits follow that checkpoint, the oldest of them are
+    /// only listed from time to time, unless `look` requires all of them, so that a listing usually takes one request.
     ///
     /// # Errors
     /// `TableReplaced` or `NotATable` if the log is not the one in which `self` was found, `CorruptLog` for a
     /// gap; also errors of the store.
     pub(crate) fn newer_in(&self, source: SegmentSource<'_>, look: Look) -> Result<Newer> {
-        // The listing includes this version, to check that it is still the same.
+        // The listing includes the version of `self`, to check that it is still the same.
         let start = self.start_of_listing(look);
         let listing = Listing::from(source, start, None)?;
         if !self.is_still_in(source.storage, &listing)? {
@@ -148,7 +149,7 @@ impl LogSegment {
         let found = listing.checkpoints.newest(source.without);
         let checkpoint = match (&self.checkpoint, found) {
             (Some(own), Some(found)) if found.version < own.version => Some(own.clone()),
-            // If a version has several checkpoints, the one that was read is kept.
+            // If a version has several checkpoints, the one that was already read is kept.
             (Some(own), Some(found)) if found.version == own.version && listing.checkpoints.have(own) => {
                 Some(own.clone())
             }
@@ -180,7 +181,7 @@ impl LogSegment {
             .or_else(own_checksum)
             .or_else(|| self.older_checksum.clone())
             .filter(|(of, _)| *of >= base);
-        // Compactions that were read already are kept; new ones are used only for new commits.
+        // Compactions that were already read are kept. New compactions are only used for new commits.
         let mut compactions = self.compactions.clone();
         compactions.retain(|compaction| compaction.start() >= first);
         let new = commits.partition_point(|commit| commit.version <= self.version);
@@ -198,8 +199,8 @@ impl LogSegment {
         })))
     }
 
-    /// Returns the commits from `first` on, combined from this segment and from the listing of a newer one. Returns
-    /// `None` if the listing shows that one of them was replaced.
+    /// Returns the commits from version `first` on, combined from this segment and from the listing of a newer one.
+    /// Returns `None` if the listing shows that one of them has been replaced.
     fn commits_with(&self, listing: &Listing, first: u64) -> Option<Vec<CommitFile>> {
         let listed_from = listing.commits.first().map_or(u64::MAX, |commit| commit.version);
         let (older, shown) =
@@ -208,7 +209,7 @@ impl LogSegment {
             shown.iter().map(|commit| (commit.version, *commit)).collect();
         for found in &listing.commits {
             let own = newer.insert(found.version, *found);
-            // A staged commit is published in another file.
+            // A staged commit moves to another file when it is published.
             if own.is_some_and(|own| own != *found && own.kind == found.kind) {
                 return None;
             }
@@ -217,8 +218,8 @@ impl LogSegment {
         Some(all.filter(|commit| commit.version >= first).collect())
     }
 
-    /// Returns whether the listing shows all files of this segment that a newer one with `checkpoint` and the commits
-    /// from `first` on needs.
+    /// Returns whether the listing shows all files of this segment that a newer segment needs if it has `checkpoint`
+    /// and the commits from version `first` on.
     fn is_whole_in(&self, listing: &Listing, checkpoint: Option<&CheckpointFiles>, first: u64) -> bool {
         let shows = |own: &CommitFile| {
             let is_staged = matches!(own.kind, CommitKind::Staged(_));
@@ -229,12 +230,12 @@ impl LogSegment {
             && checkpoint.is_none_or(|checkpoint| listing.checkpoints.have(checkpoint))
     }
 
-    /// Returns the version of the checkpoint; 0 without one.
+    /// Returns the version of the checkpoint, or 0 if there is none.
     fn base(&self) -> u64 {
         self.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version)
     }
 
-    /// Returns the version from which the log is listed for newer versions and newer checkpoints.
+    /// Returns the version from which the log is listed to find newer versions and newer checkpoints.
     fn start_of_listing(&self, look: Look) -> u64 {
         let behind = self.version - self.base();
         let is_due = self.version - self.searched >= MOST_LISTED.max(behind / 4);
@@ -244,11 +245,11 @@ impl LogSegment {
         }
     }
 
-    /// Lists the log from this version on, and returns the newer versions. Returns `None` if this version was
-    /// cleaned up, see [`Newer::Unknown`].
+    /// Lists the log from this version on, and returns the newer versions. Returns `None` if this version was cleaned
+    /// up (see [`Newer::Unknown`]).
     ///
     /// # Errors
-    /// The same as [`LogSegment::newer_in`], but gaps are not detected.
+    /// As [`LogSegment::newer_in`], except that gaps are not detected.
     pub(crate) fn newer_versions_in(&self, source: SegmentSource<'_>) -> Result<Option<NewerVersions>> {
         let mut listing = Listing::from(source, self.version, None)?;
         let newest = listing.newest_version().unwrap_or_default().max(self.version);
@@ -259,13 +260,13 @@ impl LogSegment {
         Ok(Some(NewerVersions { newest, entries }))
     }
 
-    /// Returns what has happened to this version since it was found. Only its commits show that: a checkpoint may have
-    /// been written since.
+    /// Returns what has happened to this version since it was read. Only its commit shows that, because a checkpoint
+    /// may have been written later.
     ///
     /// # Errors
     /// The errors of the store.
     pub(crate) fn fate_in(&self, storage: &Storage) -> Result<Fate> {
-        // A version can exist without its commit.
+        // A version may exist although its commit does not.
         let Some(own) = &self.commit else { return Ok(Fate::There) };
         if let Some(found) = storage.head(&LogFileName::Commit(self.version).path())? {
             return Ok(match own.is_same_object(&found) {
@@ -288,20 +289,21 @@ impl LogSegment {
         Ok(match newest {
             None => Fate::Dropped(not_a_table(storage)),
             Some(newest) if newest <= self.version => Fate::Dropped(self.replaced(storage)),
-            // Without another checkpoint, the one of this version would be needed.
+            // If there is no other checkpoint, the checkpoint of this version would be needed, so the version was not
+            // cleaned up.
             Some(_) if newest_checkpoint > Some(self.version) => Fate::CleanedUp,
             Some(_) => Fate::There,
         })
     }
 
-    /// Returns whether the log of `listing`, which starts at this version, still has the version unchanged.
-    /// Returns `false` if the version was cleaned up.
+    /// Returns whether the version at which `listing` starts still exists unchanged. Returns `false` if it was cleaned
+    /// up.
     ///
     /// # Errors
     /// `TableReplaced` or `NotATable` if the version no longer exists or was replaced; also errors of the store.
     fn is_still_in(&self, storage: &Storage, listing: &Listing) -> Result<bool> {
         if matches!(self.commits.last(), Some(CommitFile { kind: CommitKind::Staged(_), .. })) {
-            // The catalog decides which commits belong to the table.
+            // The catalog, not the listing, decides which commits belong to the table.
             return Ok(true);
         }
         let is_unknown = self.commit.is_none();
@@ -319,7 +321,8 @@ impl LogSegment {
         };
         match (&self.commit, found) {
             (Some(own), Some(found)) if own.is_same_object(&found) => Ok(true),
-            // Some file systems round times once they no longer cache them. The metadata of the log decides.
+            // Some file systems round times once they no longer cache them, so different times may belong to the same
+            // commit. In that case, the table's metadata decides.
             (Some(own), Some(found)) if own.size == found.size => Ok(false),
             (Some(_), Some(_)) => Err(self.replaced(storage)),
             (None, None) if checkpoint_remains() => Ok(true),
@@ -329,12 +332,12 @@ impl LogSegment {
         }
     }
 
-    /// Returns the error for a log that was replaced by another one.
+    /// Returns the error for a log that another one has replaced.
     pub(crate) fn replaced(&self, storage: &Storage) -> Error {
         replaced(storage, self.version)
     }
 
-    /// Returns the files to read after the checkpoint, oldest first: the commits, or compactions in their place.
+    /// Returns the files to read after the checkpoint, oldest first: commits, or compactions that replace them.
     pub fn files(&self) -> Vec<CommitFile> {
         with_compactions(&self.commits, &self.compactions)
     }
@@ -348,7 +351,7 @@ impl LogSegment {
         let base = checkpoint.as_ref().map(|checkpoint| checkpoint.version);
         let newest = commits.last().map(|commit| commit.version).or(base);
         let Some(newest) = newest else { return Err(no_such_version(source, wanted, None)) };
-        // A gap before the requested version must not be mistaken for the end of the log.
+        // A gap before the requested version must not be taken for the end of the log.
         let missing = fill_gaps(storage, first, newest, &mut commits)?;
         if missing.is_some() || wanted.is_some_and(|wanted| wanted != newest) {
             return Err(no_such_version(source, wanted, missing));

@@ -1,11 +1,11 @@
-//! Commits that a catalog has accepted but not published yet. (PROTOCOL, table feature `catalogManaged`.)
+//! Commits that a catalog has accepted but has not published yet. (PROTOCOL, table feature `catalogManaged`.)
 //!
-//! Only the catalog knows which staged commits are valid, so a path alone does not determine the newest
-//! version. The caller queries the catalog and passes its response on.
+//! Only the catalog knows which staged commits are valid, so the newest version of such a table cannot be determined
+//! from its path alone. The caller asks the catalog and passes its response on.
 //!
-//! - A staged commit is a file in `_delta_log/_staged_commits`, or bytes that the catalog provides. No other
-//!   place is read.
-//! - If a version is also published, the published commit is read.
+//! - A staged commit is either a file in `_delta_log/_staged_commits`, or bytes that the catalog provides. No other
+//!   place is ever read.
+//! - If a version is both staged and published, the published commit is read.
 
 use bytes::Bytes;
 use uuid::Uuid;
@@ -14,7 +14,7 @@ use super::LOG_DIRECTORY;
 use crate::error::{Error, Result};
 use crate::protocol::log_name::LogFileName;
 
-/// A staged commit in the response of a catalog.
+/// A staged commit, as a catalog lists it in its response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StagedCommit {
     pub(super) version: u64,
@@ -23,8 +23,8 @@ pub struct StagedCommit {
 }
 
 impl StagedCommit {
-    /// Creates the staged commit in the file `path`. This is a name, or a path or URL that ends in
-    /// `_delta_log/_staged_commits/<name>`. Only the name is used; the file is read from the table's own log.
+    /// Creates a staged commit whose content is in the file `path`: a name, or a path or URL that ends in
+    /// `_delta_log/_staged_commits/<name>`. Only the name is used; the file is read from the log of the table itself.
     ///
     /// # Errors
     /// `InvalidArgument` if the name is not a staged commit's.
@@ -47,7 +47,7 @@ impl StagedCommit {
         }
     }
 
-    /// Creates a staged commit of `version` whose content is `bytes`, provided by the catalog.
+    /// Creates a staged commit of `version`, whose content `bytes` the catalog has provided.
     pub fn inline(version: u64, bytes: impl Into<Bytes>) -> Self {
         Self { version, uuid: Uuid::nil(), bytes: Some(bytes.into()) }
     }
@@ -57,12 +57,12 @@ impl StagedCommit {
         self.version
     }
 
-    /// Returns the path relative to the table's root, which also names the commit in errors.
+    /// Returns the commit's path relative to the table's root. Errors use this path as the name of the commit.
     pub fn path(&self) -> String {
         LogFileName::StagedCommit { version: self.version, uuid: self.uuid }.path()
     }
 
-    /// Returns the path and bytes of a commit that the catalog provides, or `None` if it is in a file.
+    /// Returns the path and content of a commit that the catalog provides, or `None` if the commit is in a file.
     pub(crate) fn inline_file(&self) -> Option<(String, Bytes)> {
         Some((self.path(), self.bytes.clone()?))
     }

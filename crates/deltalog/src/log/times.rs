@@ -1,14 +1,14 @@
 //! The times at which versions were committed, and time travel by timestamp. (PROTOCOL, "In-Commit
 //! Timestamps".)
 //!
-//! - From the version that enables in-commit timestamps on, the time of a commit is the one in its
-//!   `commitInfo`. Before that version, and if they are not enabled, it is the modification time of its file.
+//! - From the version that enables in-commit timestamps on, the time of a commit is the timestamp in its `commitInfo`.
+//!   Before that version, or if they are not enabled, it is the modification time of the commit's file.
 //! - As in the JVM implementation, file times are made monotonic: each is at least one millisecond after the
 //!   previous one.
-//! - A timestamp at or after the enablement is looked up only among versions with in-commit timestamps, an earlier
-//!   timestamp only among versions without them.
-//! - Commits may be missing below a checkpoint. A time between the commits around them belongs to an unknown
-//!   version.
+//! - A time at or after the moment at which in-commit timestamps were enabled is only looked up among versions that
+//!   have them; an earlier time, only among versions that do not.
+//! - Commits may be missing below a checkpoint. It is unknown which version was the newest at a time between the
+//!   commits before and after such a gap.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -20,29 +20,29 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Action, CommitInfo, Metadata, Protocol, TableFeature};
 use crate::storage::Storage;
 
-/// The property with the version that enabled in-commit timestamps.
+/// The table property with the version that enabled in-commit timestamps.
 pub(crate) const ENABLEMENT_VERSION: &str = "delta.inCommitTimestampEnablementVersion";
-/// The property with the in-commit timestamp of that version.
+/// The table property with the in-commit timestamp of that version.
 pub(crate) const ENABLEMENT_TIMESTAMP: &str = "delta.inCommitTimestampEnablementTimestamp";
 
-/// The versions of a table that have in-commit timestamps.
+/// Which versions of a table have in-commit timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InCommitTimestamps {
     /// No version.
     Never,
     /// All versions.
     Always,
-    /// The versions from the one that enabled them on.
+    /// All versions from the one that enabled them on.
     Since {
         /// The version that enabled them.
         version: u64,
-        /// The time of that version in milliseconds since the epoch.
+        /// The in-commit timestamp of that version, in milliseconds since the epoch.
         timestamp_ms: i64,
     },
 }
 
 impl InCommitTimestamps {
-    /// Returns which versions have in-commit timestamps according to a protocol and metadata.
+    /// Returns which versions have in-commit timestamps, according to the protocol and the metadata.
     ///
     /// # Errors
     /// `CorruptLog` if a table property has an invalid value.
@@ -94,13 +94,13 @@ impl InCommitTimestamps {
 #[derive(Debug)]
 pub struct CommitTimes {
     storage: Storage,
-    /// The commits, oldest first, with monotonic file times.
+    /// The commits, oldest first. File times are adjusted so that they increase.
     commits: Vec<CommitFile>,
-    /// The version up to which commits were looked for.
+    /// The last version for which a commit was looked for.
     newest: u64,
     extent: Extent,
     in_commit: InCommitTimestamps,
-    /// The in-commit timestamps that were already read, by version.
+    /// The in-commit timestamps that have already been read, by version.
     known: BTreeMap<u64, i64>,
 }
 
@@ -113,7 +113,8 @@ impl CommitTimes {
         Self::read_in(SegmentSource::new(storage), end, in_commit, BTreeMap::new())
     }
 
-    /// Like [`CommitTimes::read`], but from `source` and with the in-commit timestamps `known`.
+    /// Does the same as [`CommitTimes::read`], but lists the log in `source`, and starts with the in-commit timestamps
+    /// `known`.
     pub(crate) fn read_in(
         source: SegmentSource<'_>,
         end: Option<u64>,
@@ -133,7 +134,7 @@ impl CommitTimes {
         Ok(Self { newest: end.unwrap_or(times.newest), ..times })
     }
 
-    /// Returns the times of the commits of a log with this extent.
+    /// Returns the times of the commits of a log whose readable versions are given by `extent`.
     pub(super) fn of_commits(
         storage: &Storage,
         mut commits: Vec<CommitFile>,
@@ -198,7 +199,7 @@ impl CommitTimes {
     }
 
     /// Returns the time of `version`, for display, if its commit still exists. `in_commit` is the commit's in-commit
-    /// timestamp, if it has one.
+    /// timestamp, if the commit has one.
     pub(crate) fn shown_of(&self, version: u64, in_commit: Option<i64>) -> Option<i64> {
         let in_commit = in_commit.filter(|_| self.in_commit.covers(version));
         in_commit.or_else(|| {
@@ -210,8 +211,8 @@ impl CommitTimes {
     /// Returns the newest version that was committed at or before `timestamp_ms`.
     ///
     /// # Errors
-    /// `VersionNotFound` for a time before the oldest readable version or after the newest version. The message
-    /// has the range of versions and times.
+    /// `VersionNotFound` for a time before the oldest readable version or after the newest one. The message lists the
+    /// readable versions and their times.
     pub fn version_at(&self, timestamp_ms: i64) -> Result<u64> {
         let is_readable = |commit: &&CommitFile| self.extent.readable.contains(commit.version);
         let from = self.commits.iter().position(|commit| is_readable(&commit));
@@ -220,7 +221,7 @@ impl CommitTimes {
         if timestamp_ms < first || timestamp_ms > last {
             return Err(self.out_of_range(timestamp_ms, first, last));
         }
-        // Candidates either all have in-commit timestamps or all do not.
+        // Either all candidates have in-commit timestamps, or none has.
         let split = commits.partition_point(|commit| !self.in_commit.covers(commit.version));
         let (by_file, in_commit) = commits.split_at(split);
         let candidates = match self.in_commit {
@@ -276,11 +277,11 @@ impl CommitTimes {
             .with_hint(hint)
     }
 
-    /// Checks that it is known which commits were made before `timestamp_ms`, in other words, that the time does not
-    /// lie in a gap of missing commits.
+    /// Checks that the newest version before `timestamp_ms` is known, that is, that the time does not lie in a gap of
+    /// missing commits.
     ///
     /// # Errors
-    /// `VersionNotFound` if it lies in a gap, `CorruptLog`; also errors of the store.
+    /// `VersionNotFound` if the time lies in a gap; `CorruptLog`; also errors of the store.
     pub(crate) fn check_known(&self, timestamp_ms: i64) -> Result<()> {
         let after = self.count_while(|time| time <= timestamp_ms)?;
         let before = after.checked_sub(1).and_then(|index| self.commits.get(index));
@@ -328,16 +329,16 @@ impl CommitTimes {
         self.commits.iter().map(|commit| commit.version).collect()
     }
 
-    /// Returns the commits, oldest first, with monotonic file times.
+    /// Returns the commits, oldest first. File times are adjusted so that they increase.
     pub fn commits(&self) -> &[CommitFile] {
         &self.commits
     }
 
-    /// Returns the commits that belong to the history of the newest version, without commits below a gap, which a
-    /// clean-up or a late writer has left.
+    /// Returns the commits that lead up to the newest version without a gap. Commits below a gap, which a clean-up or a
+    /// slow writer has left, are not included.
     pub(crate) fn commits_of_log(&self) -> &[CommitFile] {
         let mut next = match self.commits.last() {
-            // The newest version may have only a checkpoint.
+            // The newest version may have a checkpoint but no commit.
             Some(last) if last.version + 1 >= self.newest => last.version + 1,
             _ => return &[],
         };
@@ -392,8 +393,8 @@ impl CommitTimes {
         }
     }
 
-    /// Returns the number of oldest commits whose time satisfies `holds`. Once it is false for a commit, it must
-    /// be false for all later ones.
+    /// Returns how many of the oldest commits satisfy `holds`. If it is false for the time of one commit, it must be
+    /// false for all later ones.
     fn count_while(&self, holds: impl Fn(i64) -> bool) -> Result<usize> {
         let (mut low, mut high) = (0, self.commits.len());
         while low < high {
@@ -418,7 +419,7 @@ pub(crate) fn read_commit_info(storage: &Storage, commit: CommitFile) -> Result<
     let bytes = storage.read_listed(&path, commit.listed).map_err(located)?;
     for (line, number) in bytes.split(|byte| *byte == b'\n').zip(1..) {
         let line = line.trim_ascii();
-        // File actions, which may be numerous, are recognized by their prefix and skipped.
+        // There may be many file actions. They are recognized by the beginning of their lines and skipped.
         if line.is_empty() || line.starts_with(b"{\"add\"") || line.starts_with(b"{\"remove\"") {
             continue;
         }

@@ -1,16 +1,16 @@
-//! Detects rows that the other commit has added and the transaction should have read.
+//! Detects that the other commit has added rows that the transaction should have read.
 //!
-//! | isolation level | added files that count |
+//! | isolation level | added files that may conflict |
 //! | --- | --- |
 //! | `Serializable` | all that change data |
 //! | `WriteSerializable` | the same, except blind appends |
 //! | `SnapshotIsolation` | none |
 //!
-//! For the rows that new rows were computed from, the table's level applies, even if the transaction requires another
-//! level for the rows that it replaces.
+//! For the rows that new rows were computed from, the table's isolation level applies, even if the transaction uses
+//! another level for the rows that it replaces.
 //!
-//! A file that changes no data holds rows that were moved. If the transaction has read them, it has read the file they
-//! were moved from, and [`super::reads`] finds the conflict.
+//! A file with `dataChange` false holds rows that were moved. If the transaction has read these rows, it has read the
+//! file from which they were moved, and [`super::reads`] finds the conflict.
 
 use arrow::array::RecordBatch;
 
@@ -41,7 +41,7 @@ pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<Confl
     Ok(None)
 }
 
-/// Returns whether the added files of a commit count.
+/// Returns whether the files that a commit adds may conflict at all.
 fn counts(isolation: IsolationLevel, is_blind: bool) -> bool {
     match isolation {
         IsolationLevel::Serializable => true,
@@ -50,7 +50,7 @@ fn counts(isolation: IsolationLevel, is_blind: bool) -> bool {
     }
 }
 
-/// Returns a reason if one of `adds` belongs to what the transaction has read.
+/// Returns a reason if one of `adds` belongs to the part of the table that the transaction has read.
 fn among_read(mine: &Mine<'_>, adds: &RecordBatch) -> Result<Option<ConflictReason>> {
     if mine.reads.whole_table {
         return Ok(in_whole_table(adds));
@@ -64,7 +64,7 @@ fn among_read(mine: &Mine<'_>, adds: &RecordBatch) -> Result<Option<ConflictReas
     matching_one(mine, &mine.reads.predicates, adds)
 }
 
-/// Returns a reason if one of `adds` belongs to the rows from which the new rows were computed.
+/// Returns a reason if one of `adds` may have rows like those from which the new rows were computed.
 fn among_source(mine: &Mine<'_>, adds: &RecordBatch) -> Result<Option<ConflictReason>> {
     match &mine.reads.source.rows {
         RowsRead::Nothing => Ok(None),

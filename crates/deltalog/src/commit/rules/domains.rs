@@ -1,17 +1,18 @@
 //! Detects conflicting changes of metadata domains. Protocol: "Domain Metadata", "Two overlapping transactions conflict
 //! if they both contain a domain metadata action for the same metadata domain".
 //!
-//! This also applies to the domain of row tracking, but no transaction contains it: each attempt writes it again, on
-//! top of the winner's.
+//! This rule also covers the domain of row tracking, but no transaction contains that domain: each attempt writes it
+//! again, on top of the winning commit's.
 //!
 //! Some transactions depend on domains that they do not change:
 //!
 //! - Files have statistics of the clustering columns (protocol: "Writer Requirements for Clustered Table"), and the
-//!   schema has these columns. So a transaction that adds files or sets the metadata conflicts with a change of the
-//!   columns.
-//! - A table whose protocol loses a feature must have no domain that only the feature explains. So a transaction
-//!   that drops a feature conflicts with a change of any domain.
-//! - A transaction that restores or copies domains changes only what differs from the domains that it has read.
+//!   schema must have these columns. So a transaction that adds files or sets the metadata conflicts with a change of
+//!   the clustering columns.
+//! - When a feature is dropped, no domain may remain that belongs only to this feature. So a transaction that drops a
+//!   feature conflicts with a change of any domain.
+//! - A transaction that restores or copies domains only writes those that differ from what it has read, so it depends
+//!   on all of them.
 
 use super::{Mine, Winner};
 use crate::commit::conflict::ConflictReason;
@@ -32,7 +33,7 @@ pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<Confl
     Ok(found.map(|theirs| ConflictReason::DomainChanged(theirs.domain.clone())))
 }
 
-/// Returns whether the transaction sets a protocol without a feature that the table has supported.
+/// Returns whether the transaction sets a protocol that lacks a feature which the table has supported.
 fn drops_feature(mine: &Mine<'_>) -> bool {
     mine.changes.protocol.as_ref().is_some_and(|protocol| {
         let kept = protocol.writer_features();

@@ -1,12 +1,13 @@
 //! Detects conflicting changes of the metadata. Protocol: "Change Metadata".
 //!
-//! Writers depend on the schema, on the partitioning and on many properties. These changes do not affect writers of
+//! Writers depend on the schema, on the partitioning and on many properties. The following changes do not affect
+//! writers of rows:
 //! rows:
 //!
 //! - the name and the description of the table, comments of columns, and high water marks of identity columns;
-//! - new nullable columns without further rules: files that lack them have NULL there;
-//! - properties of users, and properties that only steer how the log and its checkpoints are kept or how files are
-//!   laid out.
+//! - new nullable columns without constraints: files that lack these columns have NULL there;
+//! - properties that users define, and properties that only determine how the log and its checkpoints are kept or how
+//!   files are laid out.
 //!
 //! A transaction that sets the metadata itself conflicts with every other change.
 
@@ -18,7 +19,7 @@ use crate::protocol::schema::PART_IDS;
 use crate::protocol::schema::column_rules::{COMMENT, IDENTITY_MARK};
 use crate::protocol::{DataType, MATERIALIZE_PARTITION_COLUMNS, Metadata, StructField, StructType};
 
-/// The protocol's properties that do not affect writers of rows.
+/// Table properties of the protocol that do not affect writers of rows.
 const HARMLESS: [&str; 19] = [
     "delta.autoOptimize",
     "delta.autoOptimize.autoCompact",
@@ -41,12 +42,12 @@ const HARMLESS: [&str; 19] = [
     WRITE_PARTITION_COLUMNS,
 ];
 
-/// Metadata keys that a new column may have because they do not affect its values.
+/// Keys in the metadata of a new column that do not affect its values.
 const OF_ANY_COLUMN: [&str; 4] =
     [COMMENT, "delta.columnMapping.id", "delta.columnMapping.physicalName", PART_IDS];
 
-/// The metadata of a column that writers may ignore. A writer that generates values of an identity column moves its
-/// high water mark, and so sets the metadata itself.
+/// Keys in the metadata of a column that writers may ignore. A writer that generates values of an identity column
+/// advances its high water mark, and therefore sets the metadata itself.
 const HARMLESS_OF_COLUMNS: [&str; 2] = [COMMENT, IDENTITY_MARK];
 
 pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
@@ -55,8 +56,8 @@ pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<Confl
     Ok(is_conflict.then_some(ConflictReason::MetadataChanged))
 }
 
-/// Returns whether a change of the metadata from `old` to `new` affects writers, so that one that has read `old` must
-/// not continue.
+/// Returns whether a change of the metadata from `old` to `new` affects writers. If so, a transaction that has read
+/// `old` must not continue.
 ///
 /// # Errors
 /// `CorruptLog` for an invalid schema.
@@ -90,7 +91,7 @@ fn only_adds_nullable(old: &StructType, new: &StructType) -> bool {
         && new.fields().iter().all(|field| find(old, &field.name).is_some() || is_new_and_plain(field))
 }
 
-/// Returns whether the field, including fields inside it, has no metadata that affects its values.
+/// Returns whether no metadata of the field, or of fields inside it, affects its values.
 fn is_plain(field: &StructField) -> bool {
     let has_rules = |field: &StructField| {
         field.metadata.entries().keys().any(|key| !OF_ANY_COLUMN.contains(&key.as_str()))

@@ -1,10 +1,10 @@
-//! The conflict rules: pure functions of a transaction and of a commit that was made since its base.
+//! The conflict rules: pure functions of a transaction and of a commit that was made since its base version.
 //!
-//! [`RULES`] is the table of all rules, in the order in which they are checked. Longer rules are in files of their own.
+//! [`RULES`] lists all rules in the order in which they are checked. Longer rules are in files of their own.
 //!
-//! The rules are the same as in the JVM implementation, with two differences. To decide whether a file matches what was
-//! read, statistics are used as well as partition values. Changes of the metadata that do not affect writers are not
-//! conflicts.
+//! The rules are the same as in the JVM implementation, with two differences: statistics are used in addition to
+//! partition values to decide whether a file matches what was read, and changes of the metadata that do not affect
+//! writers are not conflicts.
 //!
 //! A blind append reads nothing and removes nothing, so it never conflicts with appends, deletes or compactions.
 
@@ -34,9 +34,9 @@ pub(super) struct Mine<'a> {
     pub(super) changes: &'a Changes,
     /// The data files that are removed.
     pub(super) removed: &'a FileSet,
-    /// How strictly added rows are compared with what was read.
+    /// The isolation level for added rows that belong to the part of the table that was read.
     pub(super) isolation: IsolationLevel,
-    /// How strictly added rows are compared with the rows from which new rows were computed.
+    /// The isolation level for added rows like those from which new rows were computed.
     pub(super) source_isolation: IsolationLevel,
 }
 
@@ -47,14 +47,14 @@ pub(super) struct Winner<'a> {
     pub(super) appended: &'a RecordBatch,
 }
 
-/// Returns why a transaction conflicts with a commit, if it does.
+/// A rule: returns the reason why a transaction conflicts with a commit, if it does.
 type Rule = fn(&Mine<'_>, &Winner<'_>) -> Result<Option<ConflictReason>>;
 
 /// The transaction conflicts if the other commit …
 const RULES: [Rule; 9] = [
     // … sets another protocol.
     protocol,
-    // … sets the metadata, except for changes that concern no writer.
+    // … sets the metadata, except for changes that do not affect writers.
     metadata::check,
     // … records progress of the same application.
     applications,
@@ -62,7 +62,7 @@ const RULES: [Rule; 9] = [
     domains::check,
     // … adds rows that the transaction should have read.
     appends::check,
-    // … adds a file that the transaction objects to.
+    // … adds a file that the transaction objects to (see `objection`).
     objections,
     // … removes a file that the transaction has read.
     reads,
@@ -72,7 +72,7 @@ const RULES: [Rule; 9] = [
     vacuums,
 ];
 
-/// Returns the conflict of `mine` with `winner`, if there is one.
+/// Returns the conflict of the transaction `mine` with the commit `winner`, if there is one.
 ///
 /// # Errors
 /// `CorruptLog` for file actions that cannot be understood.
@@ -93,16 +93,16 @@ fn protocol(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReaso
     Ok(has_changed.then_some(ConflictReason::ProtocolChanged))
 }
 
-/// If two commits record progress of the same application, two instances of it write at the same time. If the other
-/// commit has recorded the same version or a later one, that is not a conflict: this write was already committed
-/// ([`AlreadyApplied`](super::AlreadyApplied)). Protocol: "Transaction Identifiers".
+/// If two commits record progress of the same application, two instances of it write at the same time. It is not a
+/// conflict if the other commit has recorded the same version or a later one, because then this write was already
+/// committed ([`AlreadyApplied`](super::AlreadyApplied)). Protocol: "Transaction Identifiers".
 fn applications(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
     let is_winners = |app: &&String| winner.commit.transactions.iter().any(|other| other.app_id == **app);
     let mut apps = mine.changes.transactions.iter().map(|progress| &progress.app_id);
     Ok(apps.find(is_winners).map(|app| ConflictReason::AppTransaction(app.clone())))
 }
 
-/// Unlike the other rules, this one may read files, if the transaction's [`objection`](super::objection) requires it.
+/// Unlike the other rules, this rule may read files, if the transaction's [`objection`](super::objection) requires it.
 fn objections(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
     let Some(objection) = &mine.reads.objection else { return Ok(None) };
     let file = objection.find(&winner.commit.adds)?;
@@ -110,8 +110,8 @@ fn objections(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictRea
     Ok(file.map(|file| ConflictReason::ConcurrentAppend { file, read: read() }))
 }
 
-/// It does not matter whether the rows of the file were deleted or only moved, because the transaction identifies rows
-/// by their file. The same is true of files that its new rows were computed from.
+/// It does not matter whether the rows of the removed file were deleted or only moved, because the transaction
+/// identifies rows by their file. The same is true of files from which the transaction's new rows were computed.
 fn reads(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
     let file = match mine.reads.whole_table {
         true => path_of(&winner.commit.removes, 0),
@@ -124,13 +124,15 @@ fn reads(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>>
     Ok(file.map(|file| ConflictReason::ConcurrentDeleteRead { file }))
 }
 
-/// Only one of the two commits can have replaced the file's rows. Protocol: "Add File and Remove File".
+/// If both commits remove the same file, only one of them can have replaced its rows. Protocol: "Add File and Remove
+/// File".
 fn deletes(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
     Ok(mine.removed.find(&winner.commit.removes)?.map(|file| ConflictReason::ConcurrentDeleteDelete { file }))
 }
 
-/// A VACUUM looks at the newest version after its first commit, `VACUUM START`, and keeps what is live there. A
-/// transaction that adds removed files again, and commits after that, has checked too early that they exist.
+/// A VACUUM keeps the files that are live in the newest version after its first commit, `VACUUM START`. If a
+/// transaction that adds removed files again commits later than that, the VACUUM may delete the files, although the
+/// transaction has checked that they exist.
 fn vacuums(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
     let operation = winner.commit.commit_info.as_ref().and_then(|info| info.operation.as_deref());
     let is_vacuum = operation.is_some_and(|name| name.starts_with("VACUUM"));

@@ -62,7 +62,7 @@ fn remove(path: &str) -> Value {
     json!({"remove": {"path": path, "dataChange": true}})
 }
 
-/// Returns the same action as a compaction writes it.
+/// Returns the same action, as a compaction would write it (with `dataChange` false).
 fn moved(mut action: Value) -> Value {
     for action in action.as_object_mut().unwrap().values_mut() {
         action["dataChange"] = false.into();
@@ -79,7 +79,7 @@ fn info(is_blind: bool) -> Value {
     json!({"commitInfo": {"isBlindAppend": is_blind}})
 }
 
-/// The kinds of winners, by name.
+/// The kinds of winning commits, by name.
 fn winners() -> Vec<(&'static str, Commit)> {
     let (a, b) = (add("new.parquet", "a", Some((1, 3))), add("new.parquet", "b", Some((11, 13))));
     let far = add("new.parquet", "a", Some((7, 8)));
@@ -150,7 +150,7 @@ fn mine(base: &Snapshot, kind: &str) -> Transaction {
     mine
 }
 
-/// Returns the reason for which `transaction` conflicts with `winner`, if the table's isolation level is `level`.
+/// Returns the reason why `transaction` conflicts with `winner`, if the table's isolation level is `level`.
 fn reason(
     base: &Snapshot,
     transaction: &Transaction,
@@ -167,7 +167,7 @@ fn reason(
     conflict(&mine, &winner).unwrap().map(|conflict| conflict.reason)
 }
 
-/// Returns the names of the winners that conflict with each kind of transaction, with the name of the reason.
+/// Returns the names of the winning commits that conflict with each kind of transaction, with the name of the reason.
 fn conflicts(kind: &str, level: IsolationLevel) -> Vec<(&'static str, &'static str)> {
     let (_directory, base) = table();
     let mine = mine(&base, kind);
@@ -197,13 +197,13 @@ fn updates_conflict_with_matching_rows_and_removed_files() {
 }
 
 #[test]
-fn what_a_query_has_read_counts_although_nothing_is_removed() {
+fn inserts_conflict_with_changes_of_what_their_query_has_read() {
     let expected = [("append of b", APPEND), ("delete of b", READ)];
     assert_eq!(conflicts("insert from a query of p = 'b'", IsolationLevel::WriteSerializable), expected);
 }
 
 #[test]
-fn what_rows_were_computed_from_must_stay_as_it_is() {
+fn writes_conflict_with_changes_of_the_rows_they_were_computed_from() {
     let changed = [("delete of a", READ), ("update of a", APPEND), ("compaction of a", READ)];
     let appended = [("append of a", APPEND), ("append of a without statistics", APPEND)];
     let all: Vec<_> = appended.into_iter().chain(changed).collect();
@@ -246,14 +246,14 @@ fn compactions_conflict_with_the_removal_of_their_files_only() {
 }
 
 #[test]
-fn applications_and_domains_conflict_with_their_own() {
+fn transactions_conflict_about_the_same_application_or_domain() {
     let level = IsolationLevel::WriteSerializable;
     assert_eq!(conflicts("progress", level), [("progress", "app_transaction")]);
     assert_eq!(conflicts("domain", level), [("domain", "domain_changed")]);
 }
 
-/// "Clustered Table": the files were written without statistics of new clustering columns, and new metadata may lack
-/// these columns.
+/// "Clustered Table": files that were written before have no statistics of the new clustering columns, and metadata
+/// that was read before may lack these columns.
 #[test]
 fn files_and_metadata_conflict_with_a_change_of_the_clustering_columns() {
     let (_directory, base) = table();
@@ -276,7 +276,7 @@ fn files_and_metadata_conflict_with_a_change_of_the_clustering_columns() {
     assert_eq!(reason(&base, &removes, level, &domain("delta.clustering")), None);
 }
 
-/// "Domain Metadata": a table without the feature has no domains. Row tracking keeps its own.
+/// "Domain Metadata": a table without the feature must have no domains. Row tracking keeps its own domain.
 #[test]
 fn dropped_features_conflict_with_a_change_of_any_domain() {
     let (_directory, base) = table();
@@ -309,7 +309,7 @@ fn two_commits_do_not_remove_the_same_file() {
 }
 
 #[test]
-fn a_protocol_that_says_the_same_is_no_change() {
+fn an_equal_protocol_is_not_a_change() {
     let (_directory, base) = table();
     let transaction = mine(&base, "blind append");
     let level = IsolationLevel::WriteSerializable;

@@ -1,18 +1,18 @@
-//! The serialized form of a vector, both in the log and in files. (PROTOCOL, "Deletion Vector Format".)
+//! The serialized form of a deletion vector, in the log and in files. (PROTOCOL, "Deletion Vector Format".)
 //!
 //! ```text
 //! portable   u32 magic 1681511377 │ u64 buckets │ u32 key,  32-bit Roaring bitmap │ …
 //! native     u32 magic 1681511376 │ u32 buckets │ u32 size, 32-bit Roaring bitmap │ …
 //! ```
 //!
-//! - The protocol describes the portable format, which is little endian. Its example of an inline vector
-//!   ("JSON Example 3 — Inline") uses the native format. That format is older, is big endian in the example,
-//!   and has implicit keys that count from zero.
-//! - Keys are the upper halves of row numbers. They ascend and have no sign bit. Some writers write a bucket
-//!   for every key, including empty ones.
+//! - The protocol describes the portable format, which is little endian. Its example of an inline vector ("JSON Example
+//!   3 — Inline") uses the native format. The native format is older, is big endian in the example, and numbers its
+//!   buckets implicitly from zero.
+//! - Keys are the upper 32 bits of row numbers. They ascend, and their highest bit is never set. Some writers write a
+//!   bucket for every key, even if it is empty.
 //! - Trailing bytes are an error.
-//! - Memory is bounded by the number of bytes: a bitmap is read container by container, and each container is
-//!   stored in full or as runs.
+//! - The memory used is bounded by the number of bytes: a bitmap is read container by container, and each container is
+//!   stored either in full or as runs.
 
 use roaring::{RoaringBitmap, RoaringTreemap};
 
@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 const PORTABLE: u32 = 1_681_511_377;
 /// The magic number of the native format.
 const NATIVE: u32 = 1_681_511_376;
-/// The size of the smallest bucket in bytes: a key, and a bitmap without containers.
+/// The size of the smallest possible bucket in bytes: a key, and a bitmap without containers.
 const MIN_BUCKET_BYTES: usize = 4 + 8;
 
 /// Decodes `bytes` to a set of rows, which must have `cardinality` elements.
@@ -88,7 +88,7 @@ fn native(mut bytes: &[u8], number: fn([u8; 4]) -> u32) -> Result<Vec<(u32, Roar
     ensure_empty(bytes).map(|()| buckets)
 }
 
-/// Returns `count` if that many buckets fit in `bytes`.
+/// Returns `count` if `bytes` is long enough for that many buckets.
 fn checked_count(count: u64, bytes: &[u8]) -> Result<u32> {
     u32::try_from(count).ok().filter(|_| count <= (bytes.len() / MIN_BUCKET_BYTES) as u64).ok_or_else(|| {
         Error::corrupt_data(format!("the deletion vector claims {count} buckets in {} bytes", bytes.len()))

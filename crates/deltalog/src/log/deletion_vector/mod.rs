@@ -8,10 +8,10 @@
 //!
 //! - Row numbers are positions in the data file, counted from zero and including deleted rows. A vector is
 //!   therefore only valid for one data file.
-//! - A vector is checked before memory is allocated for its content: its position in its file, its size, its
-//!   checksum, the order of its keys, its cardinality, and that the data file has the rows. A vector that
+//! - Before memory is allocated for a vector's content, everything about it is checked: its position in its file, its
+//!   size, its checksum, the order of its keys, its cardinality, and that the data file has the rows. A vector that
 //!   fails a check is an error, never an empty vector.
-//! - Only the bytes of the requested vectors are read, even if their file holds many others.
+//! - Only the bytes of the requested vectors are read, even if their file contains many others.
 
 mod blob;
 mod place;
@@ -58,13 +58,13 @@ impl DeletionVector {
         self.rows.iter()
     }
 
-    /// Returns the deleted rows among `rows` as non-empty ranges in ascending order. Two ranges may be
-    /// adjacent.
+    /// Returns the deleted rows among `rows` as non-empty ranges in ascending order. A range may begin where the
+    /// previous one ends.
     pub fn ranges(&self, rows: Range<u64>) -> impl Iterator<Item = RangeInclusive<u64>> {
         self.rows
             .bitmaps()
             .filter_map(move |(key, bucket)| {
-                // A bucket covers 2^32 rows; this is the first of them.
+                // A bucket covers 2^32 rows; this is its first row.
                 let first = u64::from(key) << u32::BITS;
                 let start = u32::try_from(rows.start.saturating_sub(first)).ok()?;
                 let last = rows.end.checked_sub(1)?.checked_sub(first)?;
@@ -93,10 +93,10 @@ impl DeletionVector {
         &self.rows
     }
 
-    /// Checks that the vector names only rows that a data file of `rows` rows has.
+    /// Checks that all rows of the vector exist in a data file of `rows` rows.
     ///
     /// # Errors
-    /// `CorruptData` if it names another row.
+    /// `CorruptData` if the vector has a row beyond them.
     pub fn ensure_within(&self, rows: u64) -> Result<()> {
         match self.rows.max() {
             Some(largest) if largest >= rows => Err(Error::corrupt_data(format!(

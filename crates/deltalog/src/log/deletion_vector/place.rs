@@ -1,4 +1,4 @@
-//! The location of a vector, as given by its descriptor. (PROTOCOL, "Deletion Vector Descriptor Schema",
+//! The location of a deletion vector, as its descriptor gives it. (PROTOCOL, "Deletion Vector Descriptor Schema",
 //! "Derived Fields".)
 
 use uuid::Uuid;
@@ -11,16 +11,16 @@ use crate::storage::MISSING_FILE_HINT;
 /// The length of a UUID in Z85, in characters.
 const UUID_CHARACTERS: usize = 20;
 
-/// The location of a vector.
+/// The location of a deletion vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VectorPlace {
     /// In the log itself, as bytes in the "Deletion Vector Format".
     Inline(Vec<u8>),
     /// In a file of vectors.
     File {
-        /// The file, which has been checked to be one that the table may refer to.
+        /// The file. The table may refer to it; this has been checked.
         path: LogPath,
-        /// The offset of the vector in the file, at which its size is stored.
+        /// The offset in the file at which the vector's size is stored, followed by the vector.
         offset: u64,
         /// The size of the vector in bytes, according to the descriptor.
         size: usize,
@@ -28,20 +28,20 @@ pub enum VectorPlace {
 }
 
 impl VectorPlace {
-    /// Returns the location of the vector of `descriptor`, without reading anything.
+    /// Returns the location of the vector that `descriptor` describes, without reading anything.
     ///
     /// # Errors
-    /// `CorruptLog` for a descriptor that the protocol does not allow, `Unsupported` for a file outside the
-    /// roots that the user allowed.
+    /// `CorruptLog` for a descriptor that the protocol does not allow; `Unsupported` for a file outside the roots that
+    /// the user has allowed.
     pub fn of(descriptor: &DeletionVectorDescriptor, resolver: &PathResolver) -> Result<Self> {
         find(descriptor, resolver).map_err(|error| unreadable(error, descriptor.unique_id()))
     }
 }
 
-/// Returns the file of a vector, wherever it is and whether it may be read or not; `None` if the vector is inline.
+/// Returns the file of a vector, whether or not the table may refer to it; `None` if the vector is inline.
 ///
 /// # Errors
-/// `CorruptLog` for a descriptor without the name of a file.
+/// `CorruptLog` for a descriptor that lacks the name of a file.
 pub(crate) fn vector_path(
     descriptor: &DeletionVectorDescriptor,
     resolver: &PathResolver,
@@ -55,7 +55,7 @@ pub(crate) fn vector_path(
     path.map(Some).map_err(|error| unreadable(error, descriptor.unique_id()))
 }
 
-/// Returns the error for a vector that cannot be read because of `error`; its message names the vector.
+/// Returns the error for a vector that cannot be read because of `error`. Its message contains the vector's `name`.
 pub(super) fn unreadable(error: Error, name: impl std::fmt::Display) -> Error {
     let hint = match error.kind() {
         ErrorKind::FileNotFound => Some(MISSING_FILE_HINT),
@@ -83,7 +83,7 @@ fn find(descriptor: &DeletionVectorDescriptor, resolver: &PathResolver) -> Resul
     };
     let wrong = |what: &str| Error::corrupt_log(format!("the deletion vector in the file {path} {what}"));
     let offset = descriptor.offset.ok_or_else(|| wrong("has no offset"))?;
-    // Byte 0 holds the version of the file format.
+    // The first byte of the file holds the version of the file format.
     let valid = u64::try_from(offset).ok().filter(|offset| *offset > 0);
     let offset = valid.ok_or_else(|| wrong(&format!("has the invalid offset {offset}")))?;
     Ok(VectorPlace::File { path, offset, size })
@@ -105,8 +105,8 @@ fn inline(descriptor: &DeletionVectorDescriptor, text: &str, size: usize) -> Res
     Ok(bytes)
 }
 
-/// Returns the path of the file that `text` names by a UUID: relative to the table, and percent-encoded as
-/// paths in the log are.
+/// Returns the path of the file whose UUID `text` encodes. The path is relative to the table and percent-encoded, like
+/// all paths in the log.
 fn uuid_path(text: &str) -> Result<String> {
     let no_uuid = || Error::corrupt_log("the file name of the deletion vector is not an encoded UUID");
     let (prefix, uuid) = text
@@ -114,6 +114,7 @@ fn uuid_path(text: &str) -> Result<String> {
         .ok_or_else(no_uuid)?;
     let uuid: [u8; 16] = z85::decode(uuid)?.try_into().map_err(|_| no_uuid())?;
     let name = vector_file(Uuid::from_bytes(uuid));
-    // The prefix is plain text, and the path is decoded as a whole later.
+    // The prefix in the descriptor is not percent-encoded. The path is decoded as a whole later, so the prefix is
+    // encoded here.
     Ok(if prefix.is_empty() { name } else { format!("{}/{name}", path::encode(prefix)) })
 }

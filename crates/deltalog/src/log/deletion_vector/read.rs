@@ -1,11 +1,11 @@
-//! Reading vectors from their files. (PROTOCOL, "Deletion Vector File Storage Format".)
+//! Reads deletion vectors from their files. (PROTOCOL, "Deletion Vector File Storage Format".)
 //!
 //! ```text
 //! u8 version 1 │ u32 size, the vector, u32 CRC-32 │ u32 size, the vector, u32 CRC-32 │ …
 //!              └ offset 1                          └ offset of the second
 //! ```
 //!
-//! Numbers outside the vectors are big endian.
+//! The numbers outside the vectors are big endian.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -24,10 +24,10 @@ use crate::storage::{FileReader, Storage};
 pub(super) const VERSION: u8 = 1;
 /// The number of files that are kept open. Consecutive data files often have their vectors in the same file.
 const OPEN_FILES: usize = 4;
-/// The length of the size before a vector, and of the checksum after it, in bytes.
+/// The size in bytes of the length field before a vector, and of the checksum after it.
 const FRAME: usize = 4;
 
-/// A reader of the deletion vectors of a table, which threads may share.
+/// A reader of the deletion vectors of a table. Threads may share it.
 #[derive(Debug)]
 pub struct DeletionVectors {
     storage: Storage,
@@ -37,18 +37,18 @@ pub struct DeletionVectors {
 }
 
 impl DeletionVectors {
-    /// Creates a reader of the vectors of the table at `storage`, whose paths `resolver` decodes.
+    /// Creates a reader of the deletion vectors of the table at `storage`. `resolver` decodes the paths of the table.
     pub fn new(storage: Storage, resolver: PathResolver) -> Self {
         Self { storage, resolver, open: Mutex::default() }
     }
 
-    /// Reads the vector of `descriptor`. If the number of rows of the data file is known, the vector must not
-    /// name rows beyond it.
+    /// Reads the vector of `descriptor`. If `rows`, the number of rows of the data file, is given, a vector with a row
+    /// beyond it is an error.
     ///
     /// # Errors
-    /// `CorruptLog` for a malformed descriptor, `CorruptData` for a vector that differs from its descriptor or
-    /// violates the protocol, `FileNotFound`, `Unsupported` for a file in another store, `Unavailable`,
-    /// `PermissionDenied`. The message names the vector; the caller adds the data file.
+    /// `CorruptLog` for a malformed descriptor; `CorruptData` for a vector that differs from its descriptor or violates
+    /// the protocol; `FileNotFound`; `Unsupported` for a file in another store; `Unavailable`; `PermissionDenied`. The
+    /// message describes the vector; the caller adds the path of the data file.
     pub fn read(&self, descriptor: &DeletionVectorDescriptor, rows: Option<u64>) -> Result<DeletionVector> {
         let place = VectorPlace::of(descriptor, &self.resolver)?;
         let name = match &place {
@@ -68,7 +68,7 @@ impl DeletionVectors {
         vector.map_err(|error| unreadable(error, name))
     }
 
-    /// Returns the deleted rows of a data file, which its vector names if it has one.
+    /// Returns the deleted rows of a data file: the rows of its vector, if it has one.
     ///
     /// # Errors
     /// As [`DeletionVectors::read`].
@@ -83,7 +83,7 @@ impl DeletionVectors {
         )
     }
 
-    /// Returns the file at `path`, which may still be open from an earlier call.
+    /// Returns the file at `path`. It may still be open from an earlier call.
     fn file(&self, path: &LogPath) -> Result<FileReader> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = open.iter().position(|(known, _)| known == path) {
@@ -92,7 +92,7 @@ impl DeletionVectors {
             open.push(known);
             return Ok(file);
         }
-        // Two threads may open the same file. That costs one more request, but no other thread has to wait.
+        // Two threads may open the same file at once. That costs one more request, but no other thread has to wait.
         drop(open);
         let file = self.storage.open_log_path(path)?;
         match read(&file, 0, 1)?.first() {
@@ -113,7 +113,7 @@ impl DeletionVectors {
     }
 }
 
-/// Returns the bytes of the vector at `offset`, without its size and checksum, which are checked.
+/// Returns the bytes of the vector at `offset`, without the size and the checksum around it. Both are checked.
 fn vector_bytes(file: &FileReader, offset: u64, size: usize) -> Result<Bytes> {
     let framed = size
         .checked_add(2 * FRAME)

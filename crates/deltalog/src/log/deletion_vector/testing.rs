@@ -1,4 +1,4 @@
-//! Deletion vectors for tests. (PROTOCOL, "Deletion Vector File Storage Format".)
+//! Helpers that write deletion vectors for tests. (PROTOCOL, "Deletion Vector File Storage Format".)
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::protocol::{DeletionVectorDescriptor, DeletionVectorStorage};
 
-/// Returns the bytes of a file of vectors, and the offset of each vector.
+/// Returns the bytes of a file of deletion vectors, and the offset of each vector in it.
 pub(crate) fn vector_file(vectors: &[Vec<u8>]) -> (Vec<u8>, Vec<i32>) {
     let (mut bytes, mut offsets) = (vec![1], Vec::new());
     for vector in vectors {

@@ -1,4 +1,5 @@
-//! The examples of the protocol, vectors in the forms of other writers, and malformed vectors.
+//! Tests with the protocol's examples, with deletion vectors as other writers serialize them, and with malformed
+//! vectors.
 
 use std::fs;
 
@@ -21,7 +22,7 @@ fn resolver(table: &str) -> PathResolver {
     PathResolver::new(&Url::parse(table).unwrap()).unwrap()
 }
 
-/// Serializes a vector with `buckets` in the given order, under the given keys.
+/// Serializes a vector with `buckets`, in the given order and under the given keys.
 fn serialized(magic: u32, buckets: &[(u32, RoaringBitmap)]) -> Vec<u8> {
     let mut bytes = magic.to_le_bytes().to_vec();
     bytes.extend((buckets.len() as u64).to_le_bytes());
@@ -83,8 +84,8 @@ fn inline_example_of_the_protocol() {
     assert!(error.kind() == ErrorKind::CorruptData && error.to_string().contains("row 29"), "{error}");
 }
 
-/// The Rust crate `z85`, which the Rust kernel uses, pads the last block with one `#` per missing byte. Other
-/// writers append zeros.
+/// The Rust crate `z85`, which delta-kernel-rs uses, pads the last block with one `#` per missing byte. Other writers
+/// append zeros.
 #[test]
 fn inline_vectors_with_either_padding_are_read() {
     let vectors = DeletionVectors::new(Storage::open("/nowhere", []).unwrap(), resolver("file:///nowhere"));
@@ -158,7 +159,7 @@ fn invalid_descriptors_are_refused() {
     assert_eq!(DeletionVectorStorage::parse("ui"), None);
 }
 
-/// A prefix is plain text and not part of a URI, so percent signs in it are not escapes.
+/// The prefix in a descriptor is plain text and not part of a URI, so percent signs in it are not escapes.
 #[test]
 fn a_prefix_is_not_decoded() {
     let prefixed = DeletionVectorDescriptor {
@@ -200,14 +201,14 @@ fn malformed_vectors_are_refused() {
         assert_eq!(rows(&good[..length], 6), Err(ErrorKind::CorruptData), "{length}");
     }
     assert_eq!(rows(&[good.as_slice(), &[0]].concat(), 6), Err(ErrorKind::CorruptData));
-    // More buckets than fit in memory.
+    // The header claims more buckets than fit in memory.
     assert_eq!(
         rows(&[&MAGIC.to_le_bytes()[..], &u64::MAX.to_le_bytes()].concat(), 0),
         Err(ErrorKind::CorruptData)
     );
 }
 
-/// Serializes `rows` in the format of the inline example of the protocol.
+/// Serializes `rows` in the native format, as in the protocol's example of an inline vector.
 fn native(rows: &RoaringTreemap, number: fn(u32) -> [u8; 4]) -> Vec<u8> {
     let buckets = rows.bitmaps().next_back().map_or(0, |(key, _)| key + 1);
     let mut bytes = [number(MAGIC - 1), number(buckets)].concat();
@@ -282,7 +283,7 @@ proptest! {
         prop_assert_eq!(found, expected);
     }
 
-    /// No descriptor causes a panic or leads outside the table.
+    /// Whatever the descriptor, reading it does not panic and does not leave the table's directory.
     #[test]
     fn any_descriptor_is_an_error_or_a_place_in_the_table(
         storage in prop::sample::select(vec!["u", "p", "i"]),

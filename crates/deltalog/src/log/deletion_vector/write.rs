@@ -1,4 +1,5 @@
-//! Writing vectors to a file. (PROTOCOL, "Deletion Vector File Storage Format"; see [`super::read`] for the format.)
+//! Writes deletion vectors to a file. (PROTOCOL, "Deletion Vector File Storage Format"; see [`super::read`] for the
+//! format.)
 
 use std::io::Write;
 
@@ -11,12 +12,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{DeletionVectorDescriptor, DeletionVectorStorage};
 use crate::storage::Storage;
 
-/// Returns the path of the file of vectors with the id `id`.
+/// Returns the path of the file of deletion vectors with the id `id`.
 pub(crate) fn vector_file(id: Uuid) -> String {
     format!("deletion_vector_{}.bin", id.hyphenated())
 }
 
-/// Returns the descriptor of the same vector in a copy of its file, which is [`vector_file`] of another table.
+/// Returns the descriptor of the same vector in a copy of its file: the file that [`vector_file`] names in another
+/// table.
 pub(crate) fn relocated_vector(vector: &DeletionVectorDescriptor, id: Uuid) -> DeletionVectorDescriptor {
     DeletionVectorDescriptor {
         storage_type: DeletionVectorStorage::UuidRelativePath,
@@ -25,7 +27,8 @@ pub(crate) fn relocated_vector(vector: &DeletionVectorDescriptor, id: Uuid) -> D
     }
 }
 
-/// Writes `vectors` to the new file [`vector_file`], and returns a descriptor for each of them. The file is durable.
+/// Writes `vectors` to the new file that [`vector_file`] names, and returns one descriptor per vector. The file is
+/// durable.
 ///
 /// # Errors
 /// `InvalidArgument` if the vectors need more than 2 GiB; also errors of the store.

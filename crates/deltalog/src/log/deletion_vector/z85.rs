@@ -1,9 +1,9 @@
 //! Z85, the Base85 encoding of ZeroMQ. (<https://rfc.zeromq.org/spec/32/>; PROTOCOL, "Deletion Vector Descriptor
 //! Schema".)
 //!
-//! Five characters encode four bytes, the most significant first.
+//! Five characters encode four bytes, most significant first.
 //!
-//! The specification leaves lengths that are not a multiple of four to the application, and writers of
+//! The specification leaves it to the application how to encode lengths that are not a multiple of four, and writers of
 //! deletion vectors differ:
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //!               "##093"   Rust crate `z85`: padding is prepended, written as one `#` per missing byte
 //! ```
 //!
-//! The two forms cannot be confused: a block of five characters that begins with `#` exceeds 2^32.
+//! The two forms cannot be confused: as a number, a block of five characters that begins with `#` exceeds 2^32.
 
 use crate::error::{Error, Result};
 
@@ -32,8 +32,7 @@ const VALUES: [u8; 256] = {
 };
 const NONE: u8 = u8::MAX;
 
-/// Decodes `text`: four bytes per five characters, or fewer for a last block that is padded as in the crate
-/// `z85`.
+/// Decodes `text`: four bytes per five characters, or fewer for a last block that is padded as the crate `z85` does it.
 ///
 /// # Errors
 /// `CorruptLog` for a character outside the alphabet, a length that is not a multiple of five, and a block
@@ -83,7 +82,7 @@ pub(super) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// Returns the five characters of a block.
+/// Returns the five characters that encode a block of four bytes.
 fn block(value: u32) -> [char; 5] {
     let digit = |power: u32| value / 85u32.pow(power) % 85;
     [4, 3, 2, 1, 0].map(|power| ALPHABET.get(digit(power) as usize).map_or('0', |byte| char::from(*byte)))
@@ -116,7 +115,7 @@ mod tests {
             assert!(decode(text).is_err(), "{text}");
         }
         assert_eq!(decode("%nSc0").unwrap(), [0xFF; 4]);
-        // Padding before the last block, and values that do not fit in the remaining bytes.
+        // Padding before the last block, and values that do not fit in the bytes of their block.
         for text in ["##093Hello", "###31", "####0", "##963", "#####Hello"] {
             assert!(decode(text).is_err(), "{text}");
         }

@@ -1,4 +1,4 @@
-//! File actions of a batch as structs, for the places that need them one by one.
+//! Converts the file actions of a batch to structs, for code that needs them one by one.
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, MapArray, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
@@ -8,7 +8,7 @@ use super::deletion_vectors::DeletionVectorColumn;
 use crate::error::{Error, Result};
 use crate::protocol::{Add, DeletionVectorDescriptor, PartitionValues, Remove};
 
-/// Returns the `add` actions of a batch in the form of the log, which may lack columns that are null in every row.
+/// Returns the `add` actions of a batch with the log's columns. Columns that are null in every row may be absent.
 ///
 /// # Errors
 /// `CorruptLog` if an action lacks a required field.
@@ -34,7 +34,7 @@ pub(crate) fn removes_of(batch: &RecordBatch) -> Result<Vec<Remove>> {
     (0..batch.num_rows()).map(|row| rows.remove(row)).collect()
 }
 
-/// The rows of a batch of file actions as structs.
+/// The file actions of a batch, row by row, as structs.
 struct Rows<'a> {
     path: &'a StringArray,
     partition_values: Option<&'a MapArray>,

@@ -12,7 +12,7 @@ use super::columns::{FileColumn, deletion_vector_fields, remove_fields};
 use crate::error::{Error, Result};
 use crate::protocol::{Add, AddLine, DeletionVectorDescriptor, Pairs, RemoveLine};
 
-/// The columns, created once because a log may have very many commits.
+/// The fields of the columns. They are created only once, because a log may have very many commits.
 static ADD_FIELDS: LazyLock<Vec<FieldRef>> =
     LazyLock::new(|| FileColumn::ALL.iter().map(|column| Arc::new(column.field())).collect());
 static REMOVE_FIELDS: LazyLock<Vec<FieldRef>> = LazyLock::new(|| {
@@ -89,7 +89,7 @@ impl AddRows {
     }
 }
 
-/// A builder for rows of `remove` actions, with the columns of tombstones, their statistics and their tags.
+/// A builder for rows of `remove` actions. Its columns are those of tombstones, statistics and tags.
 pub(super) struct RemoveRows {
     path: StringBuilder,
     deletion_timestamp: Int64Builder,
@@ -160,11 +160,11 @@ impl RemoveRows {
     }
 }
 
-/// The number of rows of a batch of [`batches_of_adds`]. Its statistics must not exceed the 2 GiB that an Arrow array
-/// of strings can hold.
+/// The maximum number of rows in a batch of [`batches_of_adds`]. The statistics of a batch must not exceed 2 GiB, the
+/// limit of an Arrow string array.
 const ADDS_PER_BATCH: usize = 4096;
 
-/// Returns `adds` as batches in the form of the log, in their order.
+/// Returns `adds` as batches with the log's columns, in the same order.
 ///
 /// # Errors
 /// `CorruptLog` if a map has more entries than an Arrow array can hold.
@@ -177,18 +177,18 @@ pub(crate) fn batches_of_adds(adds: &[Add]) -> Result<Vec<RecordBatch>> {
     adds.chunks(ADDS_PER_BATCH).map(batch).collect()
 }
 
-/// Frees unused capacity, because a snapshot keeps these arrays.
+/// Frees unused capacity of the arrays, because a snapshot keeps them.
 fn shrunk(mut texts: StringArray) -> StringArray {
     texts.shrink_to_fit();
     texts
 }
 
-/// Returns the batch without rows.
+/// Returns a batch without rows.
 pub(super) fn nothing() -> RecordBatch {
     NOTHING.clone()
 }
 
-/// Builds the batch of `columns`, without those that are null in every row.
+/// Builds the batch of `columns`, leaving out columns that are null in every row.
 fn batch(fields: &[FieldRef], columns: Vec<Option<ArrayRef>>) -> Result<RecordBatch> {
     let rows = columns.iter().flatten().next().map_or(0, |column| column.len());
     let is_used = |field: &FieldRef, column: &ArrayRef| {
@@ -210,10 +210,10 @@ trait Rows<V: ?Sized>: Sized {
     fn finish(&mut self) -> ArrayRef;
 }
 
-/// A builder of a column that few tables have; it starts at the first value.
+/// A builder of a column that few tables have. It allocates nothing before the first value.
 struct Sparse<R> {
     rows: Option<R>,
-    /// Number of rows before the first value.
+    /// The number of rows before the first value.
     without: usize,
 }
 
@@ -242,7 +242,7 @@ impl<R> Sparse<R> {
         }
     }
 
-    /// Returns `None` if no row has a value.
+    /// Returns the column; `None` if no row has a value.
     fn finish<V: ?Sized>(&mut self) -> Option<ArrayRef>
     where
         R: Rows<V>,

@@ -1,7 +1,7 @@
-//! The columns of file actions in the form of the log.
+//! The columns of record batches of file actions.
 //!
-//! Names are the protocol's. Maps are Arrow maps from string to nullable string. Paths are spelled as in the
-//! log.
+//! Columns have the names of the protocol's fields. Maps are Arrow maps from string to nullable string. Paths are
+//! percent-encoded as in the log.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl FileColumn {
         Self::ClusteringProvider,
     ];
 
-    /// Returns the protocol's name of the column.
+    /// Returns the name of the column, which is the protocol's name of the field.
     pub fn name(self) -> &'static str {
         match self {
             Self::Path => "path",
@@ -57,7 +57,7 @@ impl FileColumn {
         }
     }
 
-    /// Returns the Arrow type.
+    /// Returns the Arrow type of the column.
     pub(crate) fn data_type(self) -> DataType {
         match self {
             Self::Path | Self::Stats | Self::ClusteringProvider => DataType::Utf8,
@@ -91,7 +91,7 @@ impl FileColumns {
         Self::of(&FileColumn::ALL)
     }
 
-    /// Returns the fields of a `remove` action that suffice to read the file's rows.
+    /// Returns the columns of a `remove` action that are needed to read the rows of the removed file.
     pub(crate) fn of_removes() -> Self {
         Self::of(&[
             FileColumn::Path,
@@ -114,7 +114,7 @@ impl FileColumns {
         self.0 & (1 << column as u16) != 0
     }
 
-    /// Iterates in the order of [`FileColumn::ALL`].
+    /// Iterates over the columns in the order of [`FileColumn::ALL`].
     pub fn iter(self) -> impl Iterator<Item = FileColumn> {
         FileColumn::ALL.into_iter().filter(move |column| self.contains(*column))
     }
@@ -140,7 +140,7 @@ pub(crate) fn string_map() -> DataType {
     DataType::Map(Arc::new(Field::new("key_value", DataType::Struct(entries), false)), false)
 }
 
-/// Returns the columns of tombstones, which are kept for checkpoints.
+/// Returns the columns of tombstones. They are kept in order to write checkpoints.
 pub(crate) fn remove_fields() -> Vec<Field> {
     vec![
         Field::new("path", DataType::Utf8, true),

@@ -1,4 +1,4 @@
-//! A commit, parsed: file actions as record batches, other actions as structs.
+//! A parsed commit: file actions as record batches, other actions as structs.
 
 use arrow::array::{AsArray, RecordBatch};
 
@@ -13,7 +13,7 @@ use crate::protocol::{
 };
 use crate::storage::Storage;
 
-/// A parsed commit. As everywhere in the replay, the newest action, which is the last line, comes first.
+/// A parsed commit. As everywhere in the replay, the newest action comes first, which is the last line of the file.
 #[derive(Debug)]
 pub struct Commit {
     /// The version.
@@ -24,24 +24,24 @@ pub struct Commit {
     pub protocol: Option<Protocol>,
     /// The metadata, if the commit sets it.
     pub metadata: Option<Metadata>,
-    /// The provenance, if the writer recorded it.
+    /// The content of `commitInfo`, if the writer has recorded one.
     pub commit_info: Option<CommitInfo>,
     /// The progress of applications, newest first.
     pub transactions: Vec<SetTransaction>,
-    /// The configurations of domains, newest first.
+    /// The metadata domains, newest first.
     pub domains: Vec<DomainMetadata>,
     /// The change data files.
     pub cdc: Vec<AddCdcFile>,
-    /// The `add` actions, newest first, in the form of the log; columns that are null in every row are left out.
+    /// The `add` actions, newest first, with the log's columns. Columns that are null in every row are left out.
     pub adds: RecordBatch,
-    /// The `remove` actions, in the same form.
+    /// The `remove` actions, ordered and represented like `adds`.
     pub removes: RecordBatch,
-    /// The file to read statistics from if `adds` lacks them; see [`Commit::read_without_stats`].
+    /// If `adds` lacks the statistics, the file from which to read them; see [`Commit::read_without_stats`].
     pub(super) statistics_in: Option<CommitFile>,
     /// Whether `adds` has the statistics of the files.
     keeps_statistics: bool,
-    /// Whether each file action is an `add`, newest first: the order in which rows are taken from `adds` and
-    /// `removes`.
+    /// Whether each file action is an `add`, newest first. This shows how the rows of `adds` and `removes` alternate in
+    /// the commit.
     pub(super) order: Vec<bool>,
 }
 
@@ -62,8 +62,8 @@ impl Commit {
         Self::read_with(storage, file, KeptStatistics::OfAll)
     }
 
-    /// Reads a commit without the statistics of its files, which are most of its bytes. They are read from the
-    /// file again when they are needed.
+    /// Reads a commit without the statistics of its files, which take up most of its bytes. If they are needed later,
+    /// they are read from the file again.
     ///
     /// # Errors
     /// As [`Commit::read`].
@@ -95,7 +95,7 @@ impl Commit {
     }
 
     /// Returns whether the commit sets the protocol or the metadata, or adds or removes rows. Moving rows to other
-    /// files does not count.
+    /// files does not count as a change.
     pub(crate) fn changes_table(&self) -> bool {
         let moves_rows = |batch: &RecordBatch| {
             let changes = batch.column_by_name(FileColumn::DataChange.name());
@@ -110,7 +110,7 @@ impl Commit {
             || !moves_rows(&self.removes)
     }
 
-    /// Returns a commit of `version` without file actions. The other actions can be set.
+    /// Returns a commit of `version` without any actions. All but file actions can then be set.
     pub(crate) fn without_files(version: u64) -> Self {
         Self {
             version,
@@ -129,12 +129,12 @@ impl Commit {
         }
     }
 
-    /// Returns a commit of `version` that only adds files. `adds` is in the form of the log.
+    /// Returns a commit of `version` that only adds files. `adds` has the log's columns.
     pub(crate) fn of_adds(version: u64, adds: RecordBatch) -> Self {
         Self { order: vec![true; adds.num_rows()], adds, ..Self::without_files(version) }
     }
 
-    /// Returns a commit of `version` that only removes files. `removes` is in the form of the log.
+    /// Returns a commit of `version` that only removes files. `removes` has the log's columns.
     pub(crate) fn of_removes(version: u64, removes: RecordBatch) -> Self {
         Self { order: vec![false; removes.num_rows()], removes, ..Self::without_files(version) }
     }
@@ -168,11 +168,11 @@ impl Commit {
         })
     }
 
-    /// Returns the file actions in the order of the log: whether each is an `add`, and its row in `adds` or
-    /// `removes`.
+    /// Returns one pair for each file action, in the order of the commit's lines: whether it is an `add`, and its row
+    /// in `adds` or `removes`.
     pub(crate) fn file_actions(&self) -> impl Iterator<Item = (bool, usize)> {
         let (mut adds, mut removes) = (self.adds.num_rows(), self.removes.num_rows());
-        // Rows are newest first, too.
+        // The rows of both batches are ordered newest first, too.
         self.order.iter().rev().map(move |is_add| {
             let row = if *is_add { &mut adds } else { &mut removes };
             *row = row.saturating_sub(1);
@@ -185,14 +185,14 @@ impl Commit {
         self.keeps_statistics
     }
 
-    /// Returns when the version was committed, in milliseconds since the epoch: the in-commit timestamp if there
-    /// is one, else the file's modification time.
+    /// Returns the time at which the version was committed, in milliseconds since the epoch: the in-commit timestamp if
+    /// there is one, otherwise the file's modification time.
     pub fn timestamp_ms(&self) -> i64 {
         self.commit_info.as_ref().and_then(|info| info.in_commit_timestamp).unwrap_or(self.modified_ms)
     }
 }
 
-/// Returns the lines that are not blank, with their numbers.
+/// Returns the lines that are not blank, with their line numbers.
 fn lines(bytes: &[u8]) -> Vec<(usize, &[u8])> {
     let mut lines = Vec::new();
     let mut start = 0;
@@ -206,7 +206,7 @@ fn lines(bytes: &[u8]) -> Vec<(usize, &[u8])> {
     lines
 }
 
-/// The file actions whose statistics are kept.
+/// The kinds of file actions for which statistics are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum KeptStatistics {
     #[default]
@@ -218,7 +218,7 @@ enum KeptStatistics {
 #[derive(Default)]
 struct CommitParts {
     kept: KeptStatistics,
-    /// Roughly how many `add` and `remove` actions there are.
+    /// The estimated number of `add` and of `remove` actions.
     expected: (usize, usize),
     adds: Option<AddRows>,
     removes: Option<RemoveRows>,
@@ -271,10 +271,10 @@ impl CommitParts {
             Action::Cdc(cdc) => self.cdc.push(cdc),
             Action::Txn(transaction) => self.transactions.push(transaction),
             Action::DomainMetadata(domain) => self.domains.push(domain),
-            // The last line is seen first, and the last action wins.
+            // Lines are parsed from the last to the first, so the action that is seen first is the one that counts.
             Action::Metadata(metadata) => self.metadata = self.metadata.take().or(Some(metadata)),
             Action::Protocol(protocol) => self.protocol = self.protocol.take().or(Some(protocol)),
-            // Only the first line counts. (PROTOCOL, "In-Commit Timestamps".)
+            // `commitInfo` only counts in the first line of the commit. (PROTOCOL, "In-Commit Timestamps".)
             Action::CommitInfo(info) => self.commit_info = Some(info),
             _ => {}
         }
@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_torn_last_line_is_named() {
+    fn a_truncated_last_line_is_reported_with_its_number() {
         let error = Commit::parse(b"{\"commitInfo\":{}}\n{\"add\":{\"path\":\"a", 3, 0).unwrap_err();
         assert_eq!(error.line(), Some(2));
         assert!(error.to_string().contains("torn"), "{error}");
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(Commit::parse(text.as_bytes(), 0, 0).unwrap().timestamp_ms(), 5);
     }
 
-    /// A line that readers could understand in two ways is refused by all of them.
+    /// If two readers could understand a line differently, every reader refuses it.
     #[test]
     fn ambiguous_lines_are_refused() {
         for line in [

@@ -1,4 +1,4 @@
-//! Access to the deletion vector descriptors of a batch.
+//! Reads the deletion vector descriptors of a batch of file actions.
 
 use arrow::array::{
     Array, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, StructArray,
@@ -9,21 +9,21 @@ use super::columns::FileColumn;
 use crate::error::{Error, Result};
 use crate::protocol::{DeletionVectorDescriptor, DeletionVectorStorage};
 
-/// Returns whether a file of a batch in the form of the log has a deletion vector.
+/// Returns whether any file of `batch`, which has the log's columns, has a deletion vector.
 pub(crate) fn has_vectors(batch: &RecordBatch) -> bool {
     batch
         .column_by_name(FileColumn::DeletionVector.name())
         .is_some_and(|column| column.null_count() < column.len())
 }
 
-/// Returns which files of a batch in the form of the log have a deletion vector.
+/// Returns which files of `batch`, which has the log's columns, have a deletion vector.
 pub(crate) fn with_vectors(batch: &RecordBatch) -> BooleanArray {
     let column = batch.column_by_name(FileColumn::DeletionVector.name());
     let has_vector = |row: usize| column.is_some_and(|column| column.is_valid(row));
     (0..batch.num_rows()).map(has_vector).collect::<Vec<_>>().into()
 }
 
-/// The descriptors of the files of a batch.
+/// The deletion vector descriptors of the files of a batch.
 #[derive(Debug)]
 pub struct DeletionVectorColumn<'a>(Option<Fields<'a>>);
 
@@ -38,7 +38,7 @@ struct Fields<'a> {
 }
 
 impl<'a> DeletionVectorColumn<'a> {
-    /// Finds the column in a batch in the form of the log.
+    /// Finds the column of descriptors in a batch with the log's columns.
     ///
     /// # Errors
     /// `CorruptLog` if the batch lacks the column.
@@ -50,7 +50,7 @@ impl<'a> DeletionVectorColumn<'a> {
         )
     }
 
-    /// Finds the column in a batch of a [`FileList`](crate::scan::FileList).
+    /// Finds the column of descriptors in a batch of a [`FileList`](crate::scan::FileList).
     ///
     /// # Errors
     /// `CorruptLog` if the batch lacks the column.

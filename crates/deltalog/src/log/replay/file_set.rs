@@ -1,4 +1,4 @@
-//! Sets of files for transactions: of data files, or of data files with their deletion vectors.
+//! Sets of files for transactions. An element is a data file, or a data file with a certain deletion vector.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 
@@ -8,7 +8,7 @@ use super::seen::Seen;
 use crate::error::{Error, Result};
 use crate::protocol::PathResolver;
 
-/// A set of files by their resolved paths, with or without their deletion vectors.
+/// A set of files, identified by their resolved paths, with or without their deletion vectors.
 #[derive(Debug)]
 pub(crate) struct FileSet {
     seen: Seen,
@@ -21,7 +21,7 @@ impl FileSet {
         Self { seen: Seen::with_capacity(resolver.clone(), 0), with_vectors: false }
     }
 
-    /// Returns an empty set of logical files: data files with their deletion vectors.
+    /// Returns an empty set of logical files, that is, of data files with their deletion vectors.
     pub(crate) fn of_logical_files(resolver: &PathResolver) -> Self {
         Self { with_vectors: true, ..Self::of_paths(resolver) }
     }
@@ -30,8 +30,8 @@ impl FileSet {
         self.seen.is_empty()
     }
 
-    /// Adds the files of `batch`, which is in the form of the log. Returns the path of the first file that was
-    /// already there.
+    /// Adds the files of `batch`, which has the log's columns. Returns the path of the first file that was already in
+    /// the set, if there is one.
     ///
     /// # Errors
     /// `CorruptLog` for a path that the table must not refer to.
@@ -86,7 +86,7 @@ impl FileSet {
     }
 }
 
-/// Returns the path of a row as it is spelled in the log.
+/// Returns the path of a row, spelled as in the log.
 pub(crate) fn path(batch: &RecordBatch, row: usize) -> Option<String> {
     let paths = batch.column_by_name(FileColumn::Path.name())?.as_string_opt::<i32>()?;
     (row < paths.len() && paths.is_valid(row)).then(|| paths.value(row).to_owned())

@@ -1,8 +1,8 @@
 //! Filters that select files while the log is read.
 //!
-//! - A filter declares the columns it reads. In a checkpoint, only those are decoded for every file; the
-//!   others are decoded for the remaining files.
-//! - Filters run in order: a filter does not see what an earlier one rejected.
+//! - A filter declares the columns that it reads. In a checkpoint, only these columns are decoded for every file; the
+//!   other columns are decoded for the files that pass the filters.
+//! - Filters run in order: a filter does not see the files that an earlier filter has rejected.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use arrow::compute::filter_record_batch;
 use super::columns::FileColumns;
 use crate::error::{Error, Result};
 
-/// A function that decides for each row of a batch whether to keep the file.
+/// A function that decides for each row of a batch whether to keep the file in that row.
 pub type Keep = dyn Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync;
 
 /// A filter on files by some of their columns.
@@ -21,13 +21,13 @@ pub struct FileFilter {
     /// The columns that it reads.
     pub columns: FileColumns,
     /// If set, the filter accepts the statistics of a checkpoint as a struct in the column `stats_parsed`; `stats` is
-    /// then null. Only the fields `numRecords`, `tightBounds`, and those below `minValues`, `maxValues` and `nullCount`
-    /// at these paths (with the names of the log) are decoded, with the types of the checkpoint. Effective only if
-    /// `columns` contains `Stats`.
+    /// then null. Of this struct, only `numRecords`, `tightBounds` and the fields at these paths below `minValues`,
+    /// `maxValues` and `nullCount` are decoded. The paths use the column names of the log, and the values have the
+    /// types of the checkpoint. This only has an effect if `columns` contains `Stats`.
     pub parsed_stats: Option<Arc<[Vec<String>]>>,
-    /// Whether the struct is only used where the checkpoint lacks the text.
+    /// Whether the struct is only used for rows for which the checkpoint has no `stats` text.
     pub prefers_text: bool,
-    /// The decision, for batches in the form of the log. It must not depend on how files are grouped into
+    /// Decides for each row of a batch with the log's columns. The result must not depend on how files are grouped into
     /// batches.
     pub keep: Arc<Keep>,
 }
@@ -37,7 +37,7 @@ pub(super) fn columns_of(filters: &[FileFilter]) -> FileColumns {
     filters.iter().flat_map(|filter| filter.columns.iter()).fold(FileColumns::default(), FileColumns::with)
 }
 
-/// Returns the rows of `batch` that pass `filters`; the batch must have the columns they read.
+/// Returns the rows of `batch` that pass `filters`. The batch must have the columns that the filters read.
 pub(crate) fn apply(filters: &[FileFilter], batch: RecordBatch) -> Result<RecordBatch> {
     filters.iter().try_fold(batch, |batch, filter| {
         if batch.num_rows() == 0 {

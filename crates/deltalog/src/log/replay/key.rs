@@ -7,11 +7,11 @@ use arrow::datatypes::Int32Type;
 use crate::error::{Error, Result};
 use crate::protocol::{DeletionVectorDescriptor, LogPath, PathResolver, write_unique_id};
 
-/// The keys of a batch of file actions in the form of the log.
+/// The keys of a batch of file actions that has the log's columns.
 #[derive(Debug)]
 pub(super) struct Keys {
     paths: StringArray,
-    /// Whether every path is its own key.
+    /// Whether every path is plain, so that it is its own key.
     all_plain: bool,
     deletion_vectors: Option<DeletionVectorIds>,
 }
@@ -58,7 +58,7 @@ impl Keys {
         self.paths.len()
     }
 
-    /// Returns the key of `row`; uses `scratch` for a key that is not just the path.
+    /// Returns the key of `row`. If the key is more than the plain path, it is built in `scratch`.
     pub(super) fn key<'a>(
         &'a self,
         row: usize,
@@ -94,7 +94,8 @@ impl Keys {
     }
 }
 
-/// Separates a path from the id of a deletion vector. Paths contain no NUL, so different keys cannot collide.
+/// Separates a path from the id of a deletion vector. A path never contains a NUL character, so different keys cannot
+/// collide.
 const SEPARATOR: char = '\0';
 
 /// Returns the key of a single file.
@@ -127,10 +128,11 @@ fn write_path(key: &mut String, path: &str, is_plain: bool, resolver: &PathResol
     Ok(())
 }
 
-/// Returns whether all paths are plain, see [`is_plain`].
+/// Returns whether all paths are plain (see [`is_plain`]).
 ///
-/// Checks the bytes of all paths at once, including the bytes across path boundaries. A false match there
-/// only costs time.
+/// Checks the bytes of all paths at once, including the bytes on both sides of a boundary between two paths. If a
+/// boundary looks like a special character sequence, the result is false, and the paths are decoded one by one, which
+/// only takes longer.
 pub(crate) fn are_plain(paths: &StringArray) -> bool {
     let offsets = paths.value_offsets();
     let (Some(start), Some(end)) = (offsets.first(), offsets.last()) else { return true };
@@ -142,7 +144,7 @@ pub(crate) fn are_plain(paths: &StringArray) -> bool {
     bytes.is_some_and(has_plain_bytes) && paths.iter().all(|path| path.is_some_and(ends))
 }
 
-/// Returns whether a path is relative and needs no decoding, as nearly all paths are.
+/// Returns whether a path is relative and needs no decoding. This is true for nearly all paths.
 pub(crate) fn is_plain(path: &str) -> bool {
     !path.is_empty()
         && !path.starts_with(['/', '.'])
@@ -150,8 +152,8 @@ pub(crate) fn is_plain(path: &str) -> bool {
         && has_plain_bytes(path.as_bytes())
 }
 
-/// Returns whether there are no `%`, `:` or NUL and no empty or dotted segments. The loop has no early exit,
-/// so that many bytes are compared at once.
+/// Returns whether the path has no `%`, `:` or NUL and no segments that are empty, `.` or `..`. The loop does not stop
+/// early, so that the compiler can compare many bytes at once.
 fn has_plain_bytes(bytes: &[u8]) -> bool {
     let special =
         bytes.iter().fold(false, |found, byte| found | (*byte == b'%') | (*byte == b':') | (*byte == 0));
@@ -170,7 +172,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Never accepts more than checking the paths one by one.
+        /// Checking all paths together never accepts paths that are refused one by one.
         #[test]
         fn all_are_plain_only_if_each_is(paths in proptest::collection::vec("[a./%:=]{0,4}", 0..6)) {
             let array = StringArray::from_iter_values(&paths);

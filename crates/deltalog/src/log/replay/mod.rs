@@ -12,9 +12,9 @@
 //! - Commits are read newest first: the first action for a logical file `(path, deletion vector)` decides,
 //!   and older ones are dropped.
 //! - Memory for reconciliation is proportional to the commits after the checkpoint, not to the table.
-//! - File actions are Arrow record batches in the form of the log ([`columns`]), not one struct per file.
-//!   Columns that are null in every row take no memory.
-//! - Keys are not copied: the table of seen keys refers to the paths in the commits ([`seen`]).
+//! - File actions are Arrow record batches with the log's columns ([`columns`]), not one struct per file. Columns that
+//!   are null in every row take no memory.
+//! - Keys are not copied: the table of seen keys refers to the paths stored in the commits ([`seen`]).
 //! - Checkpoint columns that were not requested are not decoded.
 
 mod action_structs;

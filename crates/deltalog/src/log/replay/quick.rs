@@ -1,15 +1,15 @@
-//! A fast parser of the `add` line that nearly every writer writes.
+//! A fast parser for `add` lines in the form that nearly every writer writes.
 //!
 //! ```text
 //! {"add":{"path":"…","partitionValues":{"p":"1"},"size":1,"modificationTime":2,"dataChange":true,
 //!         "stats":"{\\"numRecords\\":3,…}"}}
 //! ```
 //!
-//! - It accepts only lines without spaces between tokens, with the usual fields, in any order but none twice, and with
-//!   escapes only in `stats`. For any other line it returns [`None`], and
-//!   [`ActionLine::parse`](crate::protocol::ActionLine) parses it.
-//! - For every line that it accepts, it returns the same value as the general parser. (Tests compare the two.)
-//! - Most of the bytes are statistics. If they are not wanted, only their end is searched for.
+//! - It only accepts lines without spaces between tokens, with the usual fields, each at most once and in any order,
+//!   and with escapes only in `stats`. For any other line it returns [`None`], and the general parser
+//!   [`ActionLine::parse`](crate::protocol::ActionLine) has to parse it.
+//! - For every line that it accepts, it returns the same value as the general parser. Tests compare the two.
+//! - Most bytes of a line are statistics. If these are not needed, the parser only searches for their end.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use memchr::{memchr, memchr2};
 
 use crate::protocol::{AddLine, Pairs, Text};
 
-/// Parses `line`, which has no space around it; leaves out `stats` unless `with_stats`.
+/// Parses `line`, which must not have spaces around it. Leaves out `stats` unless `with_stats`.
 pub(super) fn add_line(line: &[u8], with_stats: bool) -> Option<AddLine<'_>> {
     let mut rest = Rest(line.strip_prefix(b"{\"add\":{")?);
     let mut add = Fields::default();
@@ -75,12 +75,12 @@ struct Fields<'a> {
     default_row_commit_version: Option<i64>,
 }
 
-/// Sets `place` if it is not set yet.
+/// Sets `place`. Returns `None` if it is already set.
 fn set<T>(place: &mut Option<T>, value: T) -> Option<()> {
     place.is_none().then(|| *place = Some(value))
 }
 
-/// The rest of the line.
+/// The part of the line that was not parsed yet.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -115,7 +115,7 @@ impl<'a> Rest<'a> {
         if is_plain { std::str::from_utf8(text).ok() } else { None }
     }
 
-    /// Parses a string whose escapes are two bytes long.
+    /// Parses a string in which each escape is two bytes long.
     fn escaped_text(&mut self) -> Option<Cow<'a, str>> {
         self.skip(b"\"")?;
         let start = self.0;
@@ -135,7 +135,7 @@ impl<'a> Rest<'a> {
                 return Some(Cow::Owned(String::from_utf8(text).ok()?));
             }
             if text.capacity() == 0 {
-                // Statistics are nearly all of the rest of the line, and they are shorter without escapes.
+                // The statistics are nearly all of the rest of the line, and unescaping only makes them shorter.
                 text.reserve(start.len());
             }
             text.extend_from_slice(plain);
@@ -159,7 +159,7 @@ impl<'a> Rest<'a> {
         loop {
             let at = memchr2(b'"', b'\\', self.0)?;
             let is_end = *self.0.get(at)? == b'"';
-            // An escape has at least two bytes; if it is longer, its rest is skipped like ordinary text.
+            // An escape has at least two bytes. If it is longer, its other bytes are skipped like ordinary text.
             self.0 = self.0.get(at + if is_end { 1 } else { 2 }..)?;
             if is_end {
                 return Some(());
@@ -167,8 +167,8 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// Parses a map from string to nullable string. Leaves `null`, duplicate keys and large maps to the general
-    /// parser.
+    /// Parses a map from string to nullable string. Returns `None` for `null`, duplicate keys and large maps, which are
+    /// left to the general parser.
     fn pairs(&mut self) -> Option<Pairs<'a>> {
         self.skip(b"{")?;
         let mut pairs = Vec::new();
@@ -249,7 +249,8 @@ mod tests {
         (add.path.to_string(), values, numbers, add.data_change, stats, pairs(add.tags.as_ref()).is_some())
     }
 
-    /// Checks that an accepted line has the value of the general parser; returns whether it was accepted.
+    /// Checks that the result for an accepted line equals that of the general parser. Returns whether the line was
+    /// accepted.
     fn agrees(line: &[u8]) -> bool {
         let (with, without) = (add_line(line, true), add_line(line, false));
         let general = general(line);
@@ -304,9 +305,9 @@ mod tests {
         assert!(!agrees(b"{\"add\":{\"path\":\"\xff\",\"size\":1}}"));
     }
 
-    /// Tries every prefix of a line, as a writer that crashes may leave it.
+    /// A writer that crashes may leave any prefix of a line.
     #[test]
-    fn a_torn_line_is_never_accepted() {
+    fn a_truncated_line_is_never_accepted() {
         for end in 0..USUAL.len() {
             assert!(add_line(&USUAL.as_bytes()[..end], false).is_none() && !agrees(&USUAL.as_bytes()[..end]));
         }
@@ -314,7 +315,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_on_any_field(
+        fn any_field_is_parsed_as_by_the_general_parser(
             path in any::<String>(),
             value in any::<Option<String>>(),
             size in any::<i64>(),
@@ -328,7 +329,7 @@ mod tests {
         }
 
         #[test]
-        fn agrees_on_damaged_lines(
+        fn damaged_lines_are_parsed_as_by_the_general_parser(
             edits in proptest::collection::vec((0..USUAL.len(), any::<u8>()), 1..4),
             cut in 0..USUAL.len(),
         ) {

@@ -1,8 +1,9 @@
 //! The content of a log file after a checkpoint: a commit, or a compaction that replaces several.
 //!
 //! A compaction has the newest action for each file, application and domain, and no other. That suffices for the state
-//! of a table, but does not show what each commit has done: a file that one commit has added and a later one has
-//! removed is only removed, and `commitInfo` and `cdc` are left out. Protocol: "Log Compaction Files".
+//! of a table, but does not show what each commit has changed: if one commit adds a file and a later one removes it,
+//! the compaction only has the `remove` action, and it has no `commitInfo` and `cdc` actions. Protocol: "Log Compaction
+//! Files".
 
 use std::sync::Arc;
 
@@ -11,13 +12,13 @@ use super::commit::Commit;
 /// A file of the log after the checkpoint.
 #[derive(Debug, Clone)]
 pub(crate) enum Replayed {
-    /// A version, with all its actions.
+    /// The commit of one version, with all its actions.
     Commit(Arc<Commit>),
-    /// Several versions, with the newest of their actions.
+    /// A compaction of several versions, with only the newest of their actions.
     Compaction(Compaction),
 }
 
-/// A log compaction. It has its own type, so that code that needs every single commit cannot mistake it for a commit.
+/// A log compaction. It has its own type, so that code that needs every single commit cannot take it for a commit.
 #[derive(Debug, Clone)]
 pub(crate) struct Compaction {
     start: u64,
@@ -25,7 +26,7 @@ pub(crate) struct Compaction {
 }
 
 impl Compaction {
-    /// Returns the compaction that begins with version `start`, and whose parsed lines are `actions`.
+    /// Returns the compaction that begins with version `start`. `actions` are its parsed lines.
     pub(super) fn new(start: u64, actions: Arc<Commit>) -> Self {
         Self { start, actions }
     }
@@ -45,7 +46,7 @@ impl Replayed {
         self.newest_actions().version
     }
 
-    /// Returns the commit, if it is one.
+    /// Returns the commit, if this is one.
     pub(crate) fn commit(&self) -> Option<&Arc<Commit>> {
         match self {
             Self::Commit(commit) => Some(commit),
@@ -53,8 +54,8 @@ impl Replayed {
         }
     }
 
-    /// Returns the newest actions of the versions, which are all that the state of the last version depends on. They do
-    /// not show the changes of the individual versions.
+    /// Returns the newest actions of the versions. The state of the last version depends on nothing else, but they do
+    /// not show what each version has changed.
     pub(crate) fn newest_actions(&self) -> &Arc<Commit> {
         match self {
             Self::Commit(commit) => commit,

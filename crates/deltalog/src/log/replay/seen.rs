@@ -1,7 +1,7 @@
-//! The set of logical files that the commits read so far contain.
+//! The set of logical files for which the commits read so far have actions.
 //!
-//! - Keys are not copied: the table stores the commit and row of each key, eight bytes per file action, and
-//!   compares with the text there.
+//! - Keys are not copied. The hash table stores the commit and the row of each key, eight bytes per file action, and a
+//!   lookup compares with the path stored in that commit.
 
 use std::hash::BuildHasher;
 
@@ -11,7 +11,7 @@ use super::key::Keys;
 use crate::error::{Error, Result};
 use crate::protocol::PathResolver;
 
-/// A file action: the index of its keys in [`Seen::keys`], and its row there.
+/// A file action: the index of its batch of keys in [`Seen::keys`], and its row in that batch.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     keys: u32,
@@ -28,7 +28,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Creates an empty set with space for `actions` file actions.
+    /// Creates an empty set that has space for `actions` file actions.
     pub(super) fn with_capacity(resolver: PathResolver, actions: usize) -> Self {
         Self {
             resolver,
@@ -42,13 +42,13 @@ impl Seen {
         self.places.is_empty()
     }
 
-    /// Adds keys whose rows can be marked from now on; returns their index.
+    /// Adds a batch of keys, whose rows can be marked from now on. Returns the index of the batch.
     pub(super) fn add_keys(&mut self, keys: Keys) -> usize {
         self.keys.push(keys);
         self.keys.len() - 1
     }
 
-    /// Marks the file of row `row` of keys `number` as seen; returns whether this was the first time.
+    /// Marks the file in row `row` of batch `number` as seen. Returns whether this was the first time.
     pub(super) fn mark(&mut self, number: usize, row: usize) -> Result<bool> {
         let mut scratch = String::new();
         let keys = self.keys.get(number).ok_or_else(too_many)?;
@@ -69,8 +69,8 @@ impl Seen {
         Ok(true)
     }
 
-    /// Returns the resolved paths of all keys, in no order and perhaps repeatedly. Returns `None` if there are more
-    /// than `limit`.
+    /// Returns the resolved paths of all keys, in any order and possibly with duplicates. Returns `None` if there are
+    /// more than `limit`.
     pub(super) fn paths(&self, limit: usize) -> Result<Option<Vec<String>>> {
         if self.keys.iter().map(Keys::len).sum::<usize>() > limit {
             return Ok(None);
@@ -85,7 +85,7 @@ impl Seen {
         Ok(Some(paths))
     }
 
-    /// Returns whether the file of row `row` of `keys` was marked.
+    /// Returns whether the file in row `row` of `keys` was marked as seen.
     pub(super) fn contains(&self, keys: &Keys, row: usize) -> Result<bool> {
         let mut scratch = String::new();
         let key = keys.key(row, &self.resolver, &mut scratch)?;

@@ -1,8 +1,9 @@
-//! The state of a log segment: its commits applied to its checkpoint.
+//! The state of a log segment: its checkpoint with its commits applied.
 //!
-//! - Commits are read and parsed once, on all cores. A compaction that is unreadable or invalid is replaced
-//!   by the commits it covers.
-//! - A state does not check whether the table is supported; callers that use its protocol and metadata do.
+//! - Commits are read and parsed only once, on all cores. If a compaction is unreadable or invalid, the commits that it
+//!   covers are read instead.
+//! - Loading a state does not check whether the table's features are supported. The caller checks its protocol and
+//!   metadata.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -26,14 +27,14 @@ pub(crate) struct State {
     storage: Storage,
     resolver: PathResolver,
     segment: Arc<LogSegment>,
-    /// The commits after the checkpoint, or compactions in their place, newest first.
+    /// The commits after the checkpoint, newest first. Some may be replaced by compactions.
     replayed: Arc<[Replayed]>,
     checkpoint: Option<Arc<Checkpoint>>,
     tail: Arc<OnceLock<Arc<Tail>>>,
 }
 
 impl State {
-    /// Reads the commits of `segment`, reusing those that `older` has already read.
+    /// Reads the commits of `segment`. Commits that `older` has already read are not read again.
     ///
     /// # Errors
     /// `CorruptLog` for a damaged commit; also errors of the store.
@@ -55,7 +56,7 @@ impl State {
             let same = older
                 .and_then(|older| older.checkpoint.as_ref())
                 .filter(|checkpoint| checkpoint.files().is_same(files));
-            // Reuse open files, and remember known damage.
+            // Reuse the open files of the older state, and remember which files are damaged.
             same.cloned().unwrap_or_else(|| {
                 Arc::new(Checkpoint::new(storage, resolver, files.clone(), without, staged))
             })
@@ -70,7 +71,7 @@ impl State {
         })
     }
 
-    /// Returns a copy that has no open files and shares the commits.
+    /// Returns a copy that shares the commits but has no open files.
     pub(crate) fn without_open_files(&self) -> Self {
         Self {
             storage: self.storage.clone(),
@@ -82,12 +83,13 @@ impl State {
         }
     }
 
-    /// Returns whether the checkpoint could not be read.
+    /// Returns whether the checkpoint turned out to be unreadable.
     pub(crate) fn has_lost_checkpoint(&self) -> bool {
         self.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.is_lost())
     }
 
-    /// Returns about how many bytes of memory the commits take: their file actions, which are nearly all of it.
+    /// Returns about how many bytes of memory the commits take. This only counts file actions, which are nearly all of
+    /// it.
     pub(crate) fn memory(&self) -> u64 {
         let of = |commit: &Arc<Commit>| {
             let changes: usize = commit.cdc.iter().map(|file| size_of_val(file) + file.path.len()).sum();
@@ -97,7 +99,7 @@ impl State {
         self.newest_actions().map(of).sum()
     }
 
-    /// Loads the state of `version` from a checkpoint that is not in `without`.
+    /// Loads the state of `version` from the newest checkpoint that is not in `without`.
     pub(super) fn find(
         storage: &Storage,
         resolver: &PathResolver,
@@ -114,7 +116,7 @@ impl State {
         &self.segment
     }
 
-    /// Returns the commits after the checkpoint, newest first, without those that a compaction replaces.
+    /// Returns the commits after the checkpoint, newest first, without those that are replaced by a compaction.
     pub(crate) fn commits(&self) -> impl Iterator<Item = &Arc<Commit>> + Clone {
         self.replayed.iter().filter_map(Replayed::commit)
     }
@@ -130,8 +132,8 @@ impl State {
         self.segment.checkpoint.as_ref().map(|checkpoint| checkpoint.version)
     }
 
-    /// Returns the actions of `kinds`, newest first. For protocol and metadata only the newest matters, and
-    /// older ones may be omitted.
+    /// Returns the actions of `kinds`, newest first. Of the protocol and the metadata only the newest matters, so older
+    /// ones may be left out.
     ///
     /// # Errors
     /// As [`State::load`].
@@ -154,7 +156,7 @@ impl State {
         Ok(actions)
     }
 
-    /// Returns the live files, beginning with the newest commits.
+    /// Returns the live files. Those that the newest commits have added come first.
     ///
     /// # Errors
     /// `CorruptLog`; errors while reading are returned with the batches.
@@ -179,7 +181,7 @@ impl State {
         ))
     }
 
-    /// Returns the live files that the commits after the checkpoint have added.
+    /// Returns the live files that were added by the commits after the checkpoint.
     ///
     /// # Errors
     /// As [`State::files`].
@@ -187,7 +189,7 @@ impl State {
         Ok(FileReplay::new(self.storage.clone(), self.tail()?, None, AddRequest::new(columns)))
     }
 
-    /// Opens the sidecars of the checkpoint. Returns `None` if there are none that can be used.
+    /// Opens the sidecars of the checkpoint. Returns `None` if it has no sidecars that can be used.
     ///
     /// # Errors
     /// `CorruptLog`, `FileNotFound` and errors of the store, for a checkpoint that cannot be read.
@@ -195,7 +197,7 @@ impl State {
         self.checkpoint.as_ref().map_or(Ok(None), |checkpoint| checkpoint.open_sidecars())
     }
 
-    /// Returns the reconciled files and tombstones of the commits after the checkpoint.
+    /// Returns the file actions of the commits after the checkpoint, reconciled with each other.
     pub(crate) fn tail(&self) -> Result<Arc<Tail>> {
         if let Some(tail) = self.tail.get() {
             return Ok(Arc::clone(tail));
@@ -207,12 +209,12 @@ impl State {
     }
 }
 
-/// The maximum size in bytes of the commits after the checkpoint for which the statistics of files are kept
-/// in memory. Beyond that, statistics are read again when needed: they are most of those bytes, and a state
-/// lives long.
+/// The maximum total size in bytes of the commits after the checkpoint for which the statistics of files are kept in
+/// memory. Beyond that, statistics are read again when they are needed: they are most of the commits' bytes, and a
+/// state is kept for a long time.
 const HELD_STATISTICS: u64 = 64 << 20;
 
-/// Reads and parses commits and compactions on all cores; returns them newest first.
+/// Reads and parses commits and compactions on all cores. Returns them newest first.
 fn read_commits(
     storage: &Storage,
     resolver: &PathResolver,
@@ -227,13 +229,14 @@ fn read_commits(
         Some(commit) => Ok(vec![commit.clone()]),
         None => read_file(storage, resolver, segment, *file, with_stats),
     };
-    // A commit in a local file is read faster than a thread is started.
+    // Reading a commit from a local file takes less time than starting a thread.
     let threads = storage.readers(if storage.waits() { missing } else { missing.div_ceil(8) });
     let commits = parallel::each(&known, threads, read)?;
     Ok(commits.into_iter().flatten().collect())
 }
 
-/// Reads one file of the log. Returns more than one commit, newest first, for a compaction that cannot be used.
+/// Reads one file of the log. If it is a compaction that cannot be used, returns the commits that it covers, newest
+/// first.
 fn read_file(
     storage: &Storage,
     resolver: &PathResolver,
@@ -268,9 +271,9 @@ fn read_file(
     }
 }
 
-/// Reads a compaction, if it is reconciled. Some writers concatenate the lines of the commits, newest first.
-/// Such a file is recognized by lines that reconcile with each other, whose order is then unknown. Protocol:
-/// "Log Compaction Files".
+/// Reads a compaction, and checks that it is reconciled. Some writers merely concatenate the lines of the commits,
+/// newest first. Such a file has several actions for the same file, and their order is not known. Protocol: "Log
+/// Compaction Files".
 fn read_compaction(storage: &Storage, resolver: &PathResolver, file: CommitFile) -> Result<Arc<Commit>> {
     let bytes = storage.read_listed(&file.path(), file.listed)?;
     let commit = Arc::new(Commit::parse(&bytes, file.version, file.modified_ms)?);

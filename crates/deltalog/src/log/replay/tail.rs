@@ -1,4 +1,5 @@
-//! Reconciliation of the commits after the checkpoint, and of the checkpoint with them.
+//! Reconciles the file actions of the commits after the checkpoint, and removes what they supersede from the
+//! checkpoint.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,8 +18,8 @@ use crate::error::{Error, Result};
 use crate::protocol::PathResolver;
 use crate::storage::Storage;
 
-/// The reconciled file actions of the commits after the checkpoint, and the set of all files in those
-/// commits.
+/// The reconciled file actions of the commits after the checkpoint, and the set of all files for which these commits
+/// have actions.
 #[derive(Debug)]
 pub struct Tail {
     commits: Vec<Reconciled>,
@@ -61,7 +62,7 @@ impl Rows {
 }
 
 impl Tail {
-    /// Reconciles `commits`, which are ordered newest first.
+    /// Reconciles the file actions of `commits`, which are ordered newest first.
     ///
     /// # Errors
     /// `CorruptLog` for an invalid path.
@@ -110,27 +111,27 @@ impl Tail {
             .all(|one| is_whole(&one.live, &one.commit.adds) && is_whole(&one.dead, &one.commit.removes)))
     }
 
-    /// Returns whether the commits have added files that are live.
+    /// Returns whether the commits have added files that are still live.
     pub(crate) fn has_adds(&self) -> bool {
         self.commits.iter().any(|commit| !matches!(commit.live, Rows::None))
     }
 
-    /// Returns whether the commits have tombstones that no newer commit supersedes.
+    /// Returns whether the commits have tombstones that no newer commit has superseded.
     pub(crate) fn has_removes(&self) -> bool {
         self.commits.iter().any(|commit| !matches!(commit.dead, Rows::None))
     }
 
-    /// Returns whether no file action follows the checkpoint.
+    /// Returns whether the commits after the checkpoint have no file actions.
     fn is_empty(&self) -> bool {
         self.seen.is_empty()
     }
 
-    /// Returns the resolved paths of the files for which the commits have actions; see [`Seen::paths`].
+    /// Returns the resolved paths of the files for which the commits have actions. See [`Seen::paths`].
     pub(crate) fn paths(&self, limit: usize) -> Result<Option<Vec<String>>> {
         self.seen.paths(limit)
     }
 
-    /// Returns whether a commit has an action for one of the files of a checkpoint's batch.
+    /// Returns whether a commit has an action for one of the files of `batch`, which is a batch of the checkpoint.
     pub(crate) fn concerns(&self, batch: &RecordBatch) -> Result<bool> {
         if self.is_empty() {
             return Ok(false);
@@ -144,7 +145,7 @@ impl Tail {
         Ok(false)
     }
 
-    /// Removes the rows of a checkpoint's batch that a later commit supersedes.
+    /// Removes the rows that a later commit supersedes from a batch of the checkpoint.
     pub(crate) fn filter(&self, batch: RecordBatch) -> Result<RecordBatch> {
         if self.is_empty() {
             return Ok(batch);
@@ -166,7 +167,7 @@ pub(crate) fn filtered(batch: &RecordBatch, rows: &BooleanArray) -> Result<Recor
         .map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error))
 }
 
-/// Returns the file actions with `dataChange`.
+/// Returns the file actions whose `dataChange` is true.
 pub(crate) fn changing(actions: &RecordBatch) -> Result<RecordBatch> {
     // A batch without actions has no columns.
     if actions.num_rows() == 0 {
@@ -188,7 +189,7 @@ pub(crate) fn without(batch: &RecordBatch, rows: &BooleanArray) -> Result<Record
     filtered(batch, &others)
 }
 
-/// Returns the columns `fields` of `batch`, with nulls for columns that it lacks.
+/// Returns the columns `fields` of `batch`. Columns that the batch lacks are filled with nulls.
 pub(crate) fn with_columns(batch: &RecordBatch, fields: Vec<Field>) -> Result<RecordBatch> {
     let column = |field: &Field| batch.column_by_name(field.name()).cloned();
     let columns = fields
@@ -200,8 +201,8 @@ pub(crate) fn with_columns(batch: &RecordBatch, fields: Vec<Field>) -> Result<Re
         .map_err(|error| Error::corrupt_log("file actions lack a column").with_source(error))
 }
 
-/// An iterator over the live files of a version, first from the commits, then from the checkpoint. Yields batches of
-/// `add` actions with the log's own columns (`path`, `partitionValues`, `stats`, …).
+/// An iterator over the live files of a version, first those in the commits, then those in the checkpoint. It returns
+/// batches of `add` actions with the log's columns (`path`, `partitionValues`, `stats`, …).
 pub struct FileReplay {
     storage: Storage,
     tail: Arc<Tail>,
@@ -211,7 +212,7 @@ pub struct FileReplay {
 }
 
 impl FileReplay {
-    /// Creates the iterator; `checkpoint` must have been opened with [`FileReplay::request_for`] of
+    /// Creates the iterator. `checkpoint` must have been opened with the result of [`FileReplay::request_for`] for
     /// `request`.
     pub(crate) fn new(
         storage: Storage,
@@ -222,8 +223,8 @@ impl FileReplay {
         Self { storage, tail, next: 0, request, checkpoint }
     }
 
-    /// Returns the request for the checkpoint. It includes the columns of the key if there are commits to
-    /// reconcile with.
+    /// Returns the request for the checkpoint. If there are commits to reconcile with, it also includes the columns
+    /// that make up the key of a file.
     pub(crate) fn request_for(tail: &Tail, request: &AddRequest) -> AddRequest {
         let columns = if tail.is_empty() {
             request.columns
@@ -233,7 +234,8 @@ impl FileReplay {
         AddRequest { columns, ..request.clone() }
     }
 
-    /// Returns the number of files considered so far, before the filters. See [`AddRequest::looked_at`].
+    /// Returns the number of files that were seen so far, including those that filters rejected. See
+    /// [`AddRequest::looked_at`].
     pub fn looked_at(&self) -> u64 {
         self.request.looked_at.load(Ordering::Relaxed)
     }
@@ -242,8 +244,8 @@ impl FileReplay {
         with_columns(batch, self.request.columns.iter().map(FileColumn::field).collect())
     }
 
-    /// Returns the live files of `reconciled`. Statistics that are not in memory are read again and kept only
-    /// with this batch.
+    /// Returns the live files of `reconciled`. If their statistics are not in memory, they are read again, and are only
+    /// kept in the returned batch.
     fn of_commit(&self, reconciled: &Reconciled) -> Result<Option<RecordBatch>> {
         let commit = &reconciled.commit;
         if matches!(reconciled.live, Rows::None) {
@@ -296,8 +298,8 @@ mod tests {
     use super::*;
     use crate::log::CommitFile;
 
-    /// Creates three commits with common and uncommon lines, a file that is added and removed, and one that
-    /// is added again with different statistics.
+    /// Creates three commits, with common and uncommon lines, a file that is added and removed, and a file that is
+    /// added again with different statistics.
     fn commits() -> (tempfile::TempDir, Storage) {
         let directory = tempfile::tempdir().unwrap();
         let log = directory.path().join("_delta_log");
@@ -342,7 +344,7 @@ mod tests {
             .collect()
     }
 
-    /// Statistics that are read again belong to the same files.
+    /// Statistics that are read again are assigned to the same files as before.
     #[test]
     fn statistics_read_again_are_the_same() {
         let (_directory, storage) = commits();

@@ -1,4 +1,4 @@
-//! Commits of a listing, read several at once. (PROTOCOL, "Delta Log Entries".)
+//! Reads the commits of a listing, several at once. (PROTOCOL, "Delta Log Entries".)
 
 use super::commit::Commit;
 use crate::error::{Error, Result};
@@ -6,14 +6,14 @@ use crate::log::CommitFile;
 use crate::runtime::parallel;
 use crate::storage::Storage;
 
-/// The number of commits that are read at once. It may exceed the number of cores, because the threads wait for the
-/// store.
+/// The number of commits that are read at once. It may exceed the number of cores, because the threads mostly wait for
+/// the store.
 const AT_ONCE: usize = 8;
 
 /// Reads commits without the statistics of their files and calls `visit` with each, in the order of `files`, until it
 /// returns false. A commit that cannot be read is passed to `visit` as an error.
-///
-/// At most a few commits are in memory at a time. When `visit` returns false, as many may have been read for nothing.
+/// At most this many commits are in memory at a time. When `visit` returns false, some commits after that one may
+/// already have been read.
 ///
 /// # Errors
 /// The errors of `visit`.

@@ -1,10 +1,10 @@
-//! The batches of a Parquet file of a checkpoint, bounded by bytes.
+//! Decodes a checkpoint's Parquet file in batches whose size in bytes is bounded.
 //!
-//! - A batch has as many rows as the footer suggests ([`crate::runtime::row_bytes`]), because the statistics of a
+//! - The footer determines the number of rows in a batch ([`crate::runtime::row_bytes`]), because the statistics of a
 //!   single file with many columns may take a megabyte.
-//! - If the footer understates the size, for example of strings that a dictionary repeats, a batch that is too large is
-//!   returned in pieces. If it exceeds what an array can hold, that is not damage: it is decoded again, with fewer rows
-//!   at once.
+//! - The footer may understate the size, for example if a dictionary repeats long strings. A batch that turns out too
+//!   large is returned in pieces. If it even exceeds the capacity of an Arrow array, that is not damage: it is decoded
+//!   again, with fewer rows at once.
 
 use std::collections::VecDeque;
 
@@ -21,10 +21,10 @@ use crate::runtime::panics::catch;
 use crate::runtime::row_bytes::{BatchBytes, is_overflow, weight_of};
 use crate::storage::FileReader;
 
-/// By which factor the number of rows decoded at once is reduced after they exceeded what an array can hold.
+/// The factor by which the number of rows decoded at once is reduced after the rows did not fit in an Arrow array.
 const FEWER: usize = 8;
 
-/// Creates the filters of a read, which may be repeated.
+/// Creates the filters for a read. They are created again if the read is repeated.
 pub(super) type Filters = Box<dyn Fn() -> Vec<Box<dyn ArrowPredicate>> + Send>;
 
 /// The columns to decode.
@@ -32,7 +32,7 @@ pub(super) struct Request {
     pub(super) file: FileReader,
     pub(super) footer: ArrowReaderMetadata,
     pub(super) groups: Vec<usize>,
-    /// The rows of the groups that the filters see; `None` for all.
+    /// The rows of the row groups that are passed to the filters; `None` for all.
     pub(super) selection: Option<RowSelection>,
     pub(super) mask: ProjectionMask,
     pub(super) filters: Filters,
@@ -42,25 +42,24 @@ pub(super) struct Request {
 pub(super) struct Batches {
     request: Request,
     limits: BatchBytes,
-    /// The rows that are decoded at once.
+    /// The number of rows that are decoded at once.
     rows: usize,
-    /// The rows that have been decoded.
+    /// The number of rows that have been decoded.
     done: usize,
     reader: ParquetRecordBatchReader,
     /// The rest of a batch that was too large.
     pieces: VecDeque<RecordBatch>,
 }
 
-/// Why rows could not be decoded.
+/// The reason why rows could not be decoded.
 enum Failure {
-    /// The rows are more than an array can hold.
+    /// The rows do not fit in an Arrow array.
     TooLarge,
     Failed(Error),
 }
 
 impl Request {
-    /// Opens a reader that begins after the first `done` of the rows that pass the filters, and decodes `rows` rows at
-    /// once.
+    /// Opens a reader that skips the first `done` of the rows that pass the filters, and decodes `rows` rows at once.
     fn open(&self, rows: usize, done: usize) -> Result<ParquetRecordBatchReader, Failure> {
         let mut builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.footer.clone())
@@ -75,8 +74,8 @@ impl Request {
         }
         let filters = (self.filters)();
         if !filters.is_empty() {
-            // Selectors skip rows individually; with a mask, whole row groups of statistics would be decoded
-            // first.
+            // Rows are selected by ranges and not by a mask, because with a mask, the statistics of whole row groups
+            // would be decoded first.
             builder = builder
                 .with_row_filter(RowFilter::new(filters))
                 .with_row_selection_policy(RowSelectionPolicy::Selectors);
@@ -84,7 +83,7 @@ impl Request {
         self.decoded(|| builder.build())
     }
 
-    /// Calls `decode`, and distinguishes values that are too large from damage.
+    /// Calls `decode`, and distinguishes values that do not fit in an array from damage.
     fn decoded<T, E: std::error::Error + Send + Sync + 'static>(
         &self,
         decode: impl FnOnce() -> Result<T, E>,
@@ -100,7 +99,7 @@ impl Request {
 }
 
 impl Batches {
-    /// Begins to decode, `rows` rows at once.
+    /// Starts decoding, with `rows` rows at once.
     pub(super) fn new(request: Request, limits: BatchBytes, rows: usize) -> Result<Self> {
         let (reader, rows) = begun(&request, rows, 0)?;
         Ok(Self { request, limits, rows, done: 0, reader, pieces: VecDeque::new() })
@@ -131,7 +130,7 @@ impl Batches {
         }
     }
 
-    /// Continues with `rows` rows at once.
+    /// Continues decoding, with `rows` rows at once.
     fn go_on(&mut self, rows: usize) -> Result<()> {
         (self.reader, self.rows) = begun(&self.request, rows.max(1), self.done)?;
         Ok(())
@@ -139,7 +138,7 @@ impl Batches {
 }
 
 /// Opens a reader, which runs the filters. Returns it with the number of rows that it decodes at once, which is lower
-/// if there were too many for the filters.
+/// if that many rows were too large for the filters.
 fn begun(request: &Request, mut rows: usize, done: usize) -> Result<(ParquetRecordBatchReader, usize)> {
     loop {
         match request.open(rows, done) {

@@ -1,4 +1,4 @@
-//! Checks a checkpoint before files are deleted that it alone replaces.
+//! Checks a checkpoint before files of the log are deleted that only this checkpoint replaces.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::log::replay::columns::FileColumns;
 use crate::protocol::{Action, PathResolver};
 use crate::storage::Storage;
 
-/// Reads all of a checkpoint, and fails if readers would have to replace it.
+/// Reads all of a checkpoint. Fails if it is damaged, so that readers would have to use other files of the log instead.
 ///
 /// # Errors
 /// `CorruptLog` or `FileNotFound` for a checkpoint that cannot be read; also errors of the store.
@@ -33,7 +33,7 @@ pub(crate) fn check_checkpoint(
     for batch in adds.chain(removes) {
         batch?;
     }
-    // A reader that meets damage continues with the replacement.
+    // A reader that finds damage continues with the replacement, without an error.
     match checkpoint.replacement.get() {
         Some(_) => Err(located(Error::corrupt_log("a part of the checkpoint is damaged"))),
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! Reading of checkpoints. Protocol: "Checkpoints", "V1 Spec", "V2 Spec", "Sidecar Files".
+//! Reads checkpoints. Protocol: "Checkpoints", "V1 Spec", "V2 Spec", "Sidecar Files".
 //!
 //! ```text
 //!   classic                multi-part              V2
@@ -6,12 +6,11 @@
 //!   all actions            all actions             all but file actions ──sidecar──> _sidecars/*.parquet
 //! ```
 //!
-//! - A checkpoint is an optimization. One that cannot be read is replaced by the state of its version,
-//!   computed from an older checkpoint or from the commits alone, with a warning in the process's log. It is
-//!   an error only if there is no replacement.
-//! - The footer of each file is read once, however often the file is read. No file is kept open between reads.
-//! - The content shows that a checkpoint is a V2 checkpoint, unless its name has a UUID: it has
-//!   `checkpointMetadata`.
+//! - A checkpoint is an optimization. If it cannot be read, the state of its version is computed from an older
+//!   checkpoint or from the commits alone, with a warning in the process's log. It is an error only if that is not
+//!   possible either.
+//! - The footer of each file is read only once, however often the file is read. Files are not kept open between reads.
+//! - Unless a UUID in its name shows it, a V2 checkpoint is recognized by its content: it has `checkpointMetadata`.
 //! - A sidecar is a file directly in `_delta_log/_sidecars`; a reference to any other file is refused.
 
 mod batches;
@@ -47,18 +46,19 @@ pub use rows::{AddRequest, RowGroupFilter};
 pub(crate) use rows::STATS_PARSED;
 pub(crate) use sidecars::{FileAction, PLAIN_PATHS, SidecarFile};
 
-/// A checkpoint that is read on demand, and replaced if it cannot be read.
+/// A checkpoint that is read on demand. If it cannot be read, other files of the log replace it.
 pub(crate) struct Checkpoint {
     storage: Storage,
     resolver: PathResolver,
     files: CheckpointFiles,
-    /// Checkpoints that could not be read before this one was tried.
+    /// The checkpoints that could not be read before this one was tried.
     without: Vec<CheckpointFiles>,
     staged: Arc<[StagedCommit]>,
     top: OnceLock<Arc<Top>>,
-    /// Shared by all copies, so that each of them avoids a checkpoint that failed halfway.
+    /// Whether a part of the checkpoint could not be read. All copies share this, so that each of them avoids the
+    /// checkpoint.
     is_damaged: Arc<AtomicBool>,
-    /// Whether the checkpoint had to be replaced. Shared by all copies.
+    /// Whether the checkpoint had to be replaced. All copies share this.
     is_lost: Arc<AtomicBool>,
     replacement: OnceLock<Arc<State>>,
 }
@@ -66,12 +66,12 @@ pub(crate) struct Checkpoint {
 /// The open top-level files of a checkpoint.
 struct Top {
     parquet: Vec<ParquetFile>,
-    /// The lines of a top-level JSON file.
+    /// The lines of a top-level file of JSON lines.
     json: Option<Commit>,
     sidecars: OnceLock<References>,
 }
 
-/// The kind of an action that concerns the table rather than a file.
+/// A kind of action about the table rather than about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TableAction {
     Protocol,
@@ -81,7 +81,7 @@ pub(crate) enum TableAction {
 }
 
 impl TableAction {
-    /// Returns its column, and a field of that column that is never null.
+    /// Returns the column of these actions, and a field of it that is never null.
     fn column(self) -> (&'static str, &'static str) {
         match self {
             Self::Protocol => ("protocol", "minReaderVersion"),
@@ -160,7 +160,8 @@ impl Checkpoint {
         let mut actions = Vec::new();
         let columns: Vec<_> = kinds.iter().map(|kind| kind.column()).collect();
         let files: Vec<ParquetFile> = top.parquet.iter().map(|file| file.expecting(&columns)).collect();
-        // Protocol and metadata are in one file of a multi-part checkpoint, usually the first or the last.
+        // The protocol and the metadata are in one file of a multi-part checkpoint, usually in the first or the last
+        // one.
         for kind in kinds {
             let (column, required) = kind.column();
             let is_single = matches!(kind, TableAction::Protocol | TableAction::Metadata);
@@ -177,10 +178,10 @@ impl Checkpoint {
         Ok(actions)
     }
 
-    /// Computes the state of this version without this checkpoint, which `error` reports as unreadable.
+    /// Computes the state of this version without this checkpoint, which cannot be read because of `error`.
     ///
     /// # Errors
-    /// `error` itself if the log has no other source for the version, or if the error is not about damage.
+    /// `error` itself if the rest of the log does not suffice for the version, or if the error is not about damage.
     fn replace(&self, error: Error) -> Result<Arc<State>> {
         if !matches!(error.kind(), ErrorKind::CorruptLog | ErrorKind::FileNotFound) {
             return Err(error);
@@ -228,7 +229,7 @@ impl Checkpoint {
         error.at_version(self.files.version).in_table(self.storage.url())
     }
 
-    /// Returns the replacement if the checkpoint is known to be damaged.
+    /// Returns the state that replaces the checkpoint, if the checkpoint is known to be damaged.
     fn replacement(&self) -> Option<Arc<State>> {
         if let Some(state) = self.replacement.get() {
             return Some(Arc::clone(state));
@@ -239,12 +240,12 @@ impl Checkpoint {
         self.replace(Error::corrupt_log("a part of the checkpoint is damaged")).ok()
     }
 
-    /// Returns whether the checkpoint could not be read, so that a newer one should be looked for.
+    /// Returns whether the checkpoint could not be read, so that the log should be searched for a newer one.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Relaxed)
     }
 
-    /// Records that a part of the checkpoint cannot be read.
+    /// Records that part of the checkpoint cannot be read.
     fn mark_damaged(&self) {
         self.is_damaged.store(true, Ordering::Relaxed);
     }
@@ -273,7 +274,7 @@ impl Checkpoint {
         for file in &files {
             file.actions("checkpointMetadata", "version", true, &mut actions)?;
         }
-        // A checkpoint with the classic name may follow either spec; its content shows which.
+        // A checkpoint with the classic name may follow the V1 or the V2 spec; its content shows which.
         let is_v2 = match self.files.kind {
             CheckpointKind::UuidParquet => true,
             CheckpointKind::Classic => !actions.is_empty(),
@@ -283,7 +284,7 @@ impl Checkpoint {
             self.check_version(&actions)
                 .map_err(|error| heads.iter().fold(error, |error, (path, _)| error.at_path(path)))?;
         }
-        // Snapshots live long, and a process may have some hundred files open.
+        // Files are closed, because snapshots live long and a process may keep only some hundred files open.
         let parquet = files.into_iter().map(ParquetFile::idle).collect();
         Ok(Top { parquet, json: None, sidecars: OnceLock::new() })
     }
@@ -293,15 +294,14 @@ impl Checkpoint {
         let json = Commit::parse(&bytes, self.files.version, 0)?;
         let mut actions = Vec::new();
         for (line, number) in bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).zip(1..) {
-            // `json` already contains the file actions, which may be many.
+            // `json` already contains all file actions, of which there may be many.
             if line.is_empty() || line.starts_with(b"{\"add\"") || line.starts_with(b"{\"remove\"") {
                 continue;
             }
             actions.extend(Action::parse_line(line).map_err(|error| error.at_line(number))?);
         }
         self.check_version(&actions)?;
-        // JSON lines have no end mark. The actions that every V2 checkpoint contains show whether the file is
-        // complete.
+        // A file of JSON lines has no end mark. It is complete if it has the actions that every V2 checkpoint contains.
         if json.protocol.is_none() || json.metadata.is_none() {
             return Err(Error::corrupt_log(
                 "the checkpoint is incomplete: it lacks 'protocol' or 'metaData'",
@@ -311,8 +311,8 @@ impl Checkpoint {
         Ok(Top { parquet: Vec::new(), json: Some(json), sidecars: sidecars.into() })
     }
 
-    /// Checks the version that the checkpoint states. Protocol: "V2 Spec", "exactly one Checkpoint Metadata
-    /// action".
+    /// Checks the version in the checkpoint's `checkpointMetadata`. Protocol: "V2 Spec", "exactly one Checkpoint
+    /// Metadata action".
     fn check_version(&self, actions: &[Action]) -> Result<()> {
         let found = actions.iter().find_map(|action| match action {
             Action::CheckpointMetadata(metadata) => Some(metadata.version),
@@ -352,7 +352,7 @@ fn open_all(storage: &Storage, paths: &[String]) -> Result<Vec<ParquetFile>> {
     parallel::each(paths, storage.readers(paths.len()), |path| ParquetFile::open(storage, path, None))
 }
 
-/// Does the same with files that a listing has shown.
+/// Opens files whose metadata is known from a listing, several at once.
 fn open_listed(storage: &Storage, files: &[(String, Option<Listed>)]) -> Result<Vec<ParquetFile>> {
     let open = |(path, listed): &(String, Option<Listed>)| ParquetFile::open(storage, path, *listed);
     parallel::each(files, storage.readers(files.len()), open)

@@ -1,5 +1,5 @@
-//! Converts the variants that other writers use (names inside maps, integer widths, absent columns) to the form of
-//! [`crate::log::replay::FileColumn`].
+//! Other writers name the entries of maps differently, use other integer widths, or leave out columns. This converts
+//! their columns to the types of [`crate::log::replay::FileColumn`].
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use arrow::datatypes::{DataType, Field};
 
 use crate::error::{Error, Result};
 
-/// Returns the child `field` of an action with the type that the log form has; nulls if the checkpoint lacks
-/// it.
+/// Returns the child `field` of an action, converted to the type of `field`. Returns nulls if the checkpoint lacks the
+/// child.
 pub(super) fn normalized(action: &StructArray, field: &Field) -> Result<ArrayRef> {
     let Some(column) = action.column_by_name(field.name()) else {
         return Ok(new_null_array(field.data_type(), action.len()));

@@ -1,10 +1,9 @@
 //! A Parquet file of a checkpoint: its footer, and the rows of one kind of action. Protocol: "Checkpoint
 //! Schema".
 //!
-//! - Only the requested leaf columns are decoded. They are found by their paths in the file's schema, not by
-//!   position.
-//! - A row group is not read if the statistics of a required field show that it has no rows of the requested
-//!   action.
+//! - Only the requested leaf columns are decoded. They are found by their paths in the file's schema, not by their
+//!   positions.
+//! - A row group is skipped if the statistics of a required field show that none of its rows has the requested action.
 //! - Batches with wide rows have fewer rows ([`super::batches`]).
 //! - A damaged file is an error, even if it makes the decoder panic.
 
@@ -35,14 +34,14 @@ use crate::values::int96::int96_as_micros;
 /// The maximum number of rows in a batch.
 const BATCH_ROWS: usize = 8 * 1024;
 
-/// Row groups with fewer rows than this are not worth splitting.
+/// Row groups with fewer rows than this are not split.
 const PIECE_ROWS: usize = 2 * BATCH_ROWS;
 
-/// A row group, or some of its rows.
+/// A row group or some of its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) group: usize,
-    /// `None` for all rows.
+    /// The rows; `None` for all rows of the group.
     pub(super) rows: Option<Range<usize>>,
 }
 
@@ -58,15 +57,16 @@ pub(super) struct ParquetFile {
     pub(super) path: Arc<str>,
     file: FileReader,
     footer: ArrowReaderMetadata,
-    /// The footer with the locations of pages, read when some of them may be skipped.
+    /// The footer with the locations of pages. It is read when some pages may be skipped.
     with_pages: Arc<OnceLock<ArrowReaderMetadata>>,
-    /// Whether `file` has been told which parts of it will be read.
+    /// Whether `file` already knows which of its parts will be read.
     is_planned: bool,
     limits: BatchBytes,
 }
 
 impl ParquetFile {
-    /// Opens the file at `path`, relative to the table's root, and reads its footer. A listing may have shown it.
+    /// Opens the file at `path`, relative to the table's root, and reads its footer. If a listing has shown the file,
+    /// its metadata is passed as well.
     pub(super) fn open(storage: &Storage, path: &str, listed: Option<Listed>) -> Result<Self> {
         let located = |error: Error| error.at_path(path).in_table(storage.url());
         let file = storage.open_listed(path, listed).map_err(located)?;
@@ -75,12 +75,12 @@ impl ParquetFile {
         Ok(Self { path: path.into(), file, footer, with_pages: Arc::default(), is_planned: false, limits })
     }
 
-    /// Returns the same file, which is not kept open between its uses if it is a local one.
+    /// Returns a copy of this that does not keep a local file open between reads.
     pub(super) fn idle(self) -> Self {
         Self { file: self.file.idle(), ..self }
     }
 
-    /// Returns the same file, which is kept open.
+    /// Returns a copy of this that keeps the file open.
     pub(super) fn opened(&self) -> Result<Self> {
         let file = self.file.opened().map_err(|error| {
             let (kind, message) = match error.kind() {
@@ -95,8 +95,8 @@ impl ParquetFile {
         Ok(Self { file, ..self.clone() })
     }
 
-    /// Returns the footer with the locations of pages. Without readable locations, returns the plain footer,
-    /// which only costs time.
+    /// Returns the footer with the locations of pages. If these cannot be read, returns the footer without them.
+    /// Reading then only takes longer.
     fn with_pages(&self) -> ArrowReaderMetadata {
         let read = || {
             let mut reader = ParquetMetaDataReader::new_with_metadata(self.metadata().clone())
@@ -107,7 +107,7 @@ impl ParquetFile {
         self.with_pages.get_or_init(|| guarded(read).unwrap_or_else(|_| self.footer.clone())).clone()
     }
 
-    /// Returns whether reading the file involves waiting for a network.
+    /// Returns whether reading the file means waiting for a network.
     pub(super) fn waits(&self) -> bool {
         self.file.waits()
     }
@@ -124,12 +124,12 @@ impl ParquetFile {
             .position(|leaf| leaf.path().parts().iter().map(String::as_str).eq(path.iter().copied()))
     }
 
-    /// Returns whether the column `root` is a nullable struct.
+    /// Returns whether the file has the column `root` and it is a nullable struct.
     pub(super) fn is_nullable(&self, root: &str) -> bool {
         self.footer.schema().field_with_name(root).is_ok_and(Field::is_nullable)
     }
 
-    /// Returns whether there is a leaf column below `path`.
+    /// Returns whether the file has a leaf column below `path`.
     pub(super) fn has_below(&self, path: &[&str]) -> bool {
         self.first_below(path).is_some()
     }
@@ -151,21 +151,21 @@ impl ParquetFile {
             .is_none_or(|group| nulls(group).is_none_or(|nulls| i64::try_from(nulls) != Ok(group.num_rows())))
     }
 
-    /// Returns the row groups that may contain a value of the required field `root.field`; none if the file
-    /// lacks that column.
+    /// Returns the row groups that may contain a value of the required field `root.field`; none if the file lacks that
+    /// column.
     pub(super) fn groups_with(&self, root: &str, field: &str) -> Vec<usize> {
         let Some(leaf) = self.leaf(&[root, field]) else { return Vec::new() };
         (0..self.metadata().num_row_groups()).filter(|group| self.may_have(*group, leaf)).collect()
     }
 
-    /// Returns the value of `key` in the metadata of the footer.
+    /// Returns the value of `key` in the footer's key-value metadata.
     pub(super) fn note(&self, key: &str) -> Option<&str> {
         let notes = self.metadata().file_metadata().key_value_metadata()?;
         notes.iter().find(|note| note.key == key)?.value.as_deref()
     }
 
-    /// Returns the Bloom filter of the leaf column `leaf` in row group `group`. Returns `None` if there is none that
-    /// can be read, which only costs time.
+    /// Returns the Bloom filter of the leaf column `leaf` in row group `group`. Returns `None` if there is none or it
+    /// cannot be read; reading then only takes longer.
     pub(super) fn bloom_filter(&self, group: usize, leaf: usize) -> Option<Sbbf> {
         let builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.footer.clone());
@@ -183,8 +183,8 @@ impl ParquetFile {
         ProjectionMask::leaves(self.footer.parquet_schema(), leaves)
     }
 
-    /// Splits `group` into at most `parts` pieces of about equal size. If the locations of pages are known,
-    /// pieces begin at page boundaries of the largest column, so that no page is decoded twice.
+    /// Splits `group` into at most `parts` pieces of about equal size. If the locations of pages are known, the pieces
+    /// begin at page boundaries of the largest column, so that no page of it is decoded twice.
     pub(super) fn pieces(&self, group: usize, parts: usize) -> Vec<Piece> {
         let metadata = self.metadata().row_groups().get(group);
         let rows =
@@ -217,8 +217,8 @@ impl ParquetFile {
             .collect()
     }
 
-    /// Starts decoding the columns `mask` of `groups`, or of `rows` in them, for the rows that pass the filters from
-    /// `filters`.
+    /// Starts decoding the columns `mask` of `groups`, or only of `rows` in them. Rows that the filters created by
+    /// `filters` reject are left out.
     pub(super) fn read(
         &self,
         groups: Vec<usize>,
@@ -248,8 +248,9 @@ impl ParquetFile {
         Batches::new(request, self.limits, rows).map_err(|error| error.at_path(&*self.path))
     }
 
-    /// Returns the same file, prepared for reading the actions in `columns`: pairs of a column and one of its required
-    /// fields. A remote store gets one request for all of them, because they are usually adjacent.
+    /// Returns a copy of this that is prepared for reading the actions in `columns`: pairs of a column and one of its
+    /// required fields. The parts of the file that they need are fetched from a remote store by one request, because
+    /// they are usually adjacent.
     pub(super) fn expecting(&self, columns: &[(&str, &str)]) -> Self {
         let groups: BTreeSet<usize> =
             columns.iter().flat_map(|(root, required)| self.groups_with(root, required)).collect();
@@ -263,8 +264,8 @@ impl ParquetFile {
         Self { file, is_planned: true, ..self.clone() }
     }
 
-    /// Adds the actions of the column `root`, whose field `required` is never null, to `actions`. If the
-    /// checkpoint has the action only once, the remaining rows are not read.
+    /// Appends to `actions` the actions of the column `root`, whose field `required` is never null. If the checkpoint
+    /// has this action only once, the remaining rows are not read.
     pub(super) fn actions(
         &self,
         root: &str,
@@ -297,8 +298,7 @@ impl ParquetFile {
                 continue;
             }
             let rows = filter_record_batch(&batch, &present).map_err(|error| located(damaged_by(error)))?;
-            // There are only few rows, so they are converted to JSON and go through the same parser as the lines of a
-            // commit.
+            // There are only a few such rows. They are converted to JSON and then parsed like the lines of a commit.
             let mut writer = arrow::json::LineDelimitedWriter::new(Vec::new());
             writer.write(&rows).and_then(|()| writer.finish()).map_err(|error| located(damaged_by(error)))?;
             for line in String::from_utf8_lossy(&writer.into_inner()).lines() {
@@ -323,7 +323,7 @@ fn as_arrow(footer: ParquetMetaData) -> Result<ArrowReaderMetadata> {
         .map_err(damaged_by)
 }
 
-/// Returns how many rows of `groups` are decoded at once, by what the footer says of `leaves`.
+/// Returns how many rows of `groups` are decoded at once, based on the sizes of `leaves` in the footer.
 fn rows_at_once(footer: &ParquetMetaData, groups: &[usize], leaves: &[usize], limits: BatchBytes) -> usize {
     let of_group = |group: &RowGroupMetaData| {
         let chunks = leaves.iter().filter_map(|leaf| group.columns().get(*leaf));
@@ -334,7 +334,7 @@ fn rows_at_once(footer: &ParquetMetaData, groups: &[usize], leaves: &[usize], li
     groups.map(of_group).min().unwrap_or(BATCH_ROWS)
 }
 
-/// Returns the error of a reader of `file`: the store's, if a request failed.
+/// Returns the error for `file` after its reader has failed: the store's error, if a request has failed.
 pub(super) fn failed(file: &FileReader, source: impl std::error::Error + Send + Sync + 'static) -> Error {
     file.failure().unwrap_or_else(|| damaged_by(source))
 }

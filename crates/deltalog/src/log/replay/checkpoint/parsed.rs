@@ -1,10 +1,10 @@
-//! Conversion of `stats_parsed` and `partitionValues_parsed` to the texts of the log. Protocol:
-//! "Checkpoints", "Per-file Statistics", "Partition Value Serialization".
+//! Converts `stats_parsed` and `partitionValues_parsed` to the strings that the log has in `stats` and
+//! `partitionValues`. Protocol: "Checkpoints", "Per-file Statistics", "Partition Value Serialization".
 //!
-//! - Digits are never lost: numbers, decimals and microseconds are written in full.
-//! - A value without a text form is omitted, which means that it is unknown.
+//! - No digits are lost: numbers, decimals and microseconds are written in full.
+//! - A value that cannot be written as a string is omitted, which means that it is unknown.
 //! - Statistics from a struct are never marked as computed by this crate, because the writer of the struct may have
-//!   changed them. ([`crate::values::stats::is_own`].)
+//!   changed them. (See [`crate::values::stats::is_own`].)
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::protocol::text::{date_text, decimal_text, json_string, timestamp_text
 use crate::protocol::to_log_string;
 use crate::values::stats::MARK;
 
-/// Returns the statistics of each row as JSON; null where there are none.
+/// Returns the statistics of each row as JSON; null for rows without statistics.
 pub(super) fn stats_text(parsed: &StructArray) -> StringArray {
     (0..parsed.len())
         .map(|row| {
@@ -32,7 +32,8 @@ pub(super) fn stats_text(parsed: &StructArray) -> StringArray {
         .collect()
 }
 
-/// Writes the fields of `row` that have a value, apart from `except`. Returns false and writes nothing if none has.
+/// Writes the fields of `row` that have a value, except those in `except`. If no field has a value, writes nothing and
+/// returns false.
 fn write_fields(array: &StructArray, row: usize, text: &mut String, except: Option<&str>) -> bool {
     let start = text.len();
     text.push('{');
@@ -58,7 +59,7 @@ fn write_fields(array: &StructArray, row: usize, text: &mut String, except: Opti
     true
 }
 
-/// Writes a value. Returns false and writes nothing if it has no text form.
+/// Writes a value. If the value cannot be written as a string, writes nothing and returns false.
 fn write_value(array: &ArrayRef, row: usize, text: &mut String) -> bool {
     let value = match array.data_type() {
         DataType::Struct(_) => return write_fields(array.as_struct(), row, text, None),
@@ -67,7 +68,7 @@ fn write_value(array: &ArrayRef, row: usize, text: &mut String) -> bool {
         DataType::Int16 => array.as_primitive::<Int16Type>().value(row).to_string(),
         DataType::Int32 => array.as_primitive::<Int32Type>().value(row).to_string(),
         DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
-        // The text of a float is the shortest that parses to the same float.
+        // A float is written as the shortest decimal number that parses to the same float.
         DataType::Float32 => float_text(f64::from(array.as_primitive::<Float32Type>().value(row)), || {
             array.as_primitive::<Float32Type>().value(row).to_string()
         }),
@@ -114,7 +115,7 @@ fn float_text(value: f64, finite: impl Fn() -> String) -> String {
     }
 }
 
-/// Returns the partition values of each row in the map form of the log.
+/// Returns the partition values of each row as a map of strings, as in the log.
 ///
 /// # Errors
 /// `CorruptLog` for a value of a type that no partition column can have.

@@ -1,14 +1,16 @@
-//! The file actions of a checkpoint, in order. Several threads decode row groups, or pieces of them, ahead.
+//! Reads the file actions of a checkpoint in order. Several threads decode row groups, or pieces of them, ahead of the
+//! caller.
 //!
 //! ```text
 //! pieces ──counter──> worker ──(2 batches)──┐
 //!               └───> worker ──(2 batches)──┴──> the caller drains the channels in order
 //! ```
 //!
-//! - Before any rows are returned, a damaged checkpoint is replaced by the state of its version. After that,
-//!   damage is an error, and the next reader starts from the replacement.
-//! - Memory is bounded by the number of workers: each has at most two waiting batches.
-//! - The end is signaled explicitly: a lost thread is an error, not the end of the rows.
+//! - If a checkpoint turns out to be damaged before any rows were returned, the state of its version replaces it. After
+//!   that, damage is an error, and the next reader uses the replacement.
+//! - Memory is bounded by the number of threads: each has at most two batches that wait for the caller.
+//! - The end of the rows is signaled explicitly, so that a thread that dies causes an error and is not mistaken for the
+//!   end.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,9 +31,9 @@ use crate::protocol::PathResolver;
 use crate::runtime::{interrupt, parallel};
 use crate::storage::Storage;
 
-/// Number of batches of a piece that may wait for the caller.
+/// The number of batches of a piece that may wait for the caller.
 const WAITING_BATCHES: usize = 2;
-/// More threads would only cost memory, because the consumer processes the batches one by one.
+/// The maximum number of threads. More would only cost memory, because the consumer processes the batches one by one.
 const MOST_THREADS: usize = 4;
 
 /// An iterator over batches of file actions.
@@ -54,7 +56,7 @@ enum Kind {
 enum Source {
     New,
     Own(Groups),
-    /// The rows of the state that replaces the checkpoint.
+    /// The rows of the replacement, if the checkpoint was replaced.
     Replacement(Rows),
     Done,
 }
@@ -119,7 +121,7 @@ impl CheckpointReader {
         }
     }
 
-    /// Continues with the replacement of the checkpoint, if that is still possible.
+    /// Continues with the replacement of the checkpoint, if no rows were returned yet.
     fn recover(&mut self, error: Error) -> Result<()> {
         self.state = Source::Done;
         if !self.has_returned_rows {
@@ -136,7 +138,8 @@ impl CheckpointReader {
         ))
     }
 
-    /// Opens all files with rows, so that missing or truncated files are found before rows are returned.
+    /// Opens all files that have requested rows, so that missing or truncated files are found before any rows are
+    /// returned.
     fn start(&self) -> Result<Groups> {
         let top = self.checkpoint.top()?;
         let sidecars = open_all(&self.checkpoint.storage, self.checkpoint.sidecars(&top)?)?;
@@ -159,7 +162,7 @@ impl Iterator for CheckpointReader {
     }
 }
 
-/// Returns a checkpoint that cannot be replaced.
+/// Returns a checkpoint for which there is no replacement.
 fn irreplaceable(storage: &Storage, files: &CheckpointFiles) -> Result<Checkpoint> {
     Ok(Checkpoint::new(storage, &PathResolver::new(storage.root())?, files.clone(), &[], &Arc::from([])))
 }
@@ -172,7 +175,7 @@ impl Kind {
         }
     }
 
-    /// Returns the same rows of the state that replaces a checkpoint.
+    /// Returns the same rows from the state that replaces a checkpoint.
     fn of(&self, state: &Arc<super::State>) -> Result<Rows> {
         match self {
             Self::Adds(request) => Ok(Box::new(state.files(request.clone())?)),
@@ -180,7 +183,7 @@ impl Kind {
         }
     }
 
-    /// Returns the same rows of parsed JSON lines.
+    /// Returns the same rows from a checkpoint of JSON lines that were already parsed.
     fn project(&self, lines: &crate::log::replay::Commit) -> Result<RecordBatch> {
         match self {
             Self::Removes => with_columns(&lines.removes, remove_fields()),
@@ -196,14 +199,14 @@ impl Kind {
     }
 }
 
-/// The rows of pieces, in order.
+/// The rows of all pieces, in the order of the file.
 struct Groups {
     lines: Option<RecordBatch>,
     workers: Workers,
 }
 
 enum Workers {
-    /// Decodes on the caller's thread.
+    /// Decodes on the calling thread.
     Caller(Box<Sequential>),
     Threads(VecDeque<Receiver<Message>>),
 }
@@ -220,7 +223,7 @@ struct Sequential {
 impl Groups {
     fn new(request: RowRequest, groups: Vec<Work>, lines: Option<RecordBatch>) -> Self {
         let threads = match groups.first() {
-            // While some threads wait, others decode.
+            // More threads than cores are useful here: while some wait for the network, others decode.
             Some((file, _)) if file.waits() => parallel::waiting(MOST_THREADS),
             _ => parallel::cores().min(MOST_THREADS),
         };
@@ -274,11 +277,11 @@ impl Sequential {
     }
 }
 
-/// Splits the groups that remain after each thread got the same number of whole groups, so that all threads
+/// First every thread gets the same number of whole row groups. This splits the groups that remain, so that all threads
 /// share them.
 ///
-/// This helps only when filters apply. Without filters, a thread that is ahead waits for the caller, and more pieces
-/// would not change that.
+/// Splitting is useful only with filters. Without filters, a thread that is ahead waits for the caller, and smaller
+/// pieces would not change that.
 fn split_remainder(groups: Vec<Work>, threads: usize) -> Vec<Work> {
     let whole = groups.len() - groups.len() % threads.max(1);
     let parted = |(at, (file, piece)): (usize, Work)| -> Vec<Work> {
@@ -288,7 +291,7 @@ fn split_remainder(groups: Vec<Work>, threads: usize) -> Vec<Work> {
     groups.into_iter().enumerate().flat_map(parted).collect()
 }
 
-/// Starts decoding `pieces`; the channels have the same order.
+/// Starts decoding `pieces`. Returns one channel per piece, in the same order.
 fn start_threads(request: RowRequest, pieces: Vec<Work>, threads: usize) -> VecDeque<Receiver<Message>> {
     let (senders, receivers): (Vec<_>, VecDeque<_>) =
         pieces.iter().map(|_| sync_channel(WAITING_BATCHES)).unzip();
@@ -314,7 +317,7 @@ fn start_threads(request: RowRequest, pieces: Vec<Work>, threads: usize) -> VecD
     receivers
 }
 
-/// Decodes a piece into its channel; returns false if the receiver is gone.
+/// Decodes a piece and sends its batches to the channel. Returns false if the receiver no longer exists.
 fn decode(request: &RowRequest, file: &ParquetFile, piece: Piece, sender: &SyncSender<Message>) -> bool {
     let mut batches = match guarded(|| request.open(file, piece)) {
         Ok(batches) => batches,

@@ -1,11 +1,11 @@
-//! The references to sidecars in the head of a checkpoint. Protocol: "Sidecar File Information".
+//! The references to sidecars in the top-level file of a checkpoint. Protocol: "Sidecar File Information".
 
 use crate::error::{Error, Result};
 use crate::log::LOG_DIRECTORY;
 use crate::protocol::log_name::LogFileName;
 use crate::protocol::{Action, Sidecar, path};
 
-/// The sidecars that a head refers to.
+/// The sidecars that a top-level file refers to.
 #[derive(Default)]
 pub(super) struct References {
     pub(super) actions: Vec<Sidecar>,

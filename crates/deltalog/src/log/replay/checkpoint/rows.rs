@@ -1,11 +1,12 @@
-//! Rows of one kind of file action, by row groups, in the form of [`crate::log::replay::FileColumn`].
+//! Reads the rows of one kind of file action, row group by row group, as columns of [`crate::log::replay::FileColumn`].
 //!
-//! - Statistics come from the JSON text of `stats`. If a row group has none
-//!   (`delta.checkpoint.writeStatsAsJson` is false), they come from `stats_parsed`, converted to that text.
-//!   The same applies to `partitionValues` and `partitionValues_parsed`.
-//! - A filter that can use `stats_parsed` directly asks for the leaves it needs and avoids the text.
-//! - Filters run while rows are decoded. Rows that they reject are skipped in the other columns, where
-//!   possible by whole pages.
+//! - Statistics are read from the JSON text in `stats`. If a row group has no such text
+//!   (`delta.checkpoint.writeStatsAsJson` is false), `stats_parsed` is read and converted to JSON. The same applies to
+//!   `partitionValues` and `partitionValues_parsed`.
+//! - A filter that can use `stats_parsed` directly requests the leaf columns that it needs, so that the text is not
+//!   read.
+//! - Filters run while rows are decoded. In the other columns, the rows that the filters reject are skipped, by whole
+//!   pages where possible.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +34,7 @@ pub(crate) const STATS_PARSED: &str = "stats_parsed";
 /// Decides from the footer of a checkpoint file whether a row group may contain a wanted file.
 pub type RowGroupFilter = Arc<dyn Fn(&ParquetMetaData, usize) -> bool + Send + Sync>;
 
-/// The fields to read from `add` actions.
+/// What to read from the `add` actions.
 #[derive(Clone, Default)]
 pub struct AddRequest {
     /// The columns to return.
@@ -42,8 +43,8 @@ pub struct AddRequest {
     pub filters: Vec<FileFilter>,
     /// A filter for row groups; those that it rejects are not read.
     pub row_groups: Option<RowGroupFilter>,
-    /// Counts the files before the filters. With filters, it also counts files of a checkpoint that newer
-    /// commits have replaced.
+    /// Counts the files that reach the filters. If there are filters, files of the checkpoint that newer commits have
+    /// replaced are counted too.
     pub looked_at: Arc<AtomicU64>,
 }
 
@@ -54,7 +55,7 @@ impl AddRequest {
     }
 }
 
-/// The fields to read from either kind of action.
+/// What to read from actions of either kind.
 #[derive(Clone)]
 pub(super) struct RowRequest {
     pub(super) columns: Columns,
@@ -92,7 +93,7 @@ impl Columns {
         self.fields.iter().any(|field| field.name() == name)
     }
 
-    /// Returns how to read the columns from row group `group` of `file`.
+    /// Returns how to read the requested columns from row group `group` of `file`.
     fn decoding(&self, file: &ParquetFile, group: usize) -> Decoding {
         let has = |name: &str| {
             let leaf = match name {
@@ -106,7 +107,8 @@ impl Columns {
         let has_parsed = |name: &str| file.has_below(&[self.action, name]);
         let has_map = file.has_below(&[self.action, "partitionValues"]);
         let stats = match &self.parsed_stats {
-            // Structs with dates in the old calendar are ignored, because they differ from the dates in the texts.
+            // Structs with dates in Spark's old calendar are ignored, because their values differ from the dates in the
+            // JSON text.
             _ if is_old || !self.wants("stats") || !has_parsed(STATS_PARSED) => Form::Text,
             Some(paths) if !(self.prefers_text && has("stats")) => Form::Struct(Arc::clone(paths)),
             _ if has("stats") => Form::Text,
@@ -152,7 +154,7 @@ impl RowRequest {
         Self { columns: Columns::new(action, fields), ..Self::removes() }
     }
 
-    /// Returns whether filters may reject rows that are read.
+    /// Returns whether there are filters that may reject rows.
     pub(super) fn has_filters(&self) -> bool {
         !self.filters.is_empty()
     }
@@ -166,7 +168,7 @@ impl RowRequest {
         groups
     }
 
-    /// Returns the filters for a row group. The first filter counts the files that it sees. The count starts from 0
+    /// Returns the filters for a row group. The first filter counts the files that it sees. It starts from 0 each time,
     /// because the filters may have to run again.
     fn predicates(
         &self,
@@ -201,7 +203,7 @@ impl RowRequest {
         };
         let mask = file.mask(|path| decoding.wants_leaf(path));
         let batches = file.read(vec![group], rows, mask, Box::new(filters))?;
-        // At this point the filters have seen all rows.
+        // At this point, the filters have seen all rows.
         self.looked_at.fetch_add(looked_at.load(Ordering::Relaxed), Ordering::Relaxed);
         let counts = self.filters.is_empty().then(|| Arc::clone(&self.looked_at));
         Ok(RowBatches { decoding, counts, path: Arc::clone(&file.path), batches })
@@ -246,23 +248,23 @@ fn is_wanted_statistic(path: &[String], wanted: &[Vec<String>]) -> bool {
 
 /// The way in which statistics are read.
 enum Form {
-    /// As text, if there is any.
+    /// From the JSON text of `stats`, where a row has it.
     Text,
-    /// As these leaves of the struct, unchanged.
+    /// From these leaf columns of `stats_parsed`, unchanged.
     Struct(Arc<[Vec<String>]>),
-    /// As the struct, converted to text.
+    /// From `stats_parsed`, converted to JSON text.
     StructAsText,
 }
 
-/// The way in which columns are read from a row group.
+/// How the columns of a row group are read.
 struct Decoding {
     columns: Columns,
-    /// A column that is read to determine whether a row has the action: the path, which every action has, or
-    /// any other column if the nulls of the struct show this.
+    /// A column that is read to determine which rows have the action: the path, which every action has, or any other
+    /// column if the nulls of the struct show this.
     marker: &'static str,
     stats: Form,
     partitions_as_text: bool,
-    /// Dates and timestamps are in Spark's old calendar.
+    /// Whether dates and timestamps are in Spark's old calendar.
     is_old: bool,
 }
 
@@ -282,8 +284,8 @@ impl Decoding {
         }
     }
 
-    /// Returns the rows in the form of the log, with a mask of those that have the action; `None` if none
-    /// has.
+    /// Returns the rows with the log's columns, and a mask that is true for rows that have the action; `None` if no row
+    /// has the action.
     fn rows(&self, batch: &RecordBatch) -> Result<Option<(RecordBatch, Option<NullBuffer>)>> {
         let columns = &self.columns;
         let Some(action) = batch.column_by_name(columns.action).and_then(|column| column.as_struct_opt())
@@ -343,7 +345,7 @@ impl Decoding {
 /// The batches of a piece of a file.
 pub(super) struct RowBatches {
     decoding: Decoding,
-    /// Counts the rows, if no filter counts them.
+    /// Counts the rows, if there is no filter that counts them.
     counts: Option<Arc<AtomicU64>>,
     path: Arc<str>,
     batches: Batches,
@@ -365,7 +367,7 @@ impl RowBatches {
         Ok(None)
     }
 
-    /// Returns the rows that have the action.
+    /// Returns only the rows that have the action.
     fn rows(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
         let Some((rows, present)) = self.decoding.rows(batch)? else { return Ok(None) };
         match present {

@@ -1,11 +1,12 @@
 //! Opens the sidecars of a checkpoint one by one, for a writer that reuses some of them in a new checkpoint. Protocol:
 //! "Sidecar Files", "Sidecar File Information".
 //!
-//! - A sidecar can be reused as it is if no commit after the checkpoint has an action for one of its files.
-//! - The Bloom filters of its paths nearly always show that. They are used only if the writer has recorded that all
-//!   paths are plain ([`PLAIN_PATHS`]), because a filter does not recognize a path in another spelling.
-//! - Otherwise paths and deletion vectors are decoded until such a file is found.
-//! - The numbers of rows come from the footers.
+//! - A sidecar can be reused if no commit after the checkpoint has an action for one of the files in it.
+//! - The Bloom filters of the sidecar's paths nearly always show this. They are only used if the sidecar's writer has
+//!   recorded that all paths are plain ([`PLAIN_PATHS`]), because a Bloom filter does not recognize a path in another
+//!   spelling.
+//! - If the Bloom filters do not decide it, paths and deletion vectors are decoded until such a file is found.
+//! - The number of actions in a sidecar is read from its footer.
 
 use arrow::array::RecordBatch;
 use parquet::file::metadata::RowGroupMetaData;
@@ -21,16 +22,17 @@ use crate::log::replay::columns::FileColumns;
 use crate::log::replay::tail::Tail;
 use crate::protocol::Sidecar;
 
-/// The key in the footer of a sidecar whose value is `true` if every path in it is its own key.
+/// The key in the footer of a sidecar whose value is `true` if every path in the sidecar is plain, so that it is its
+/// own key.
 pub(crate) const PLAIN_PATHS: &str = "deltalog.plainPaths";
 
-/// A sidecar of a checkpoint, opened.
+/// An open sidecar of a checkpoint.
 pub(crate) struct SidecarFile {
     action: Sidecar,
     file: ParquetFile,
 }
 
-/// The kind of a file action.
+/// The kind of file action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileAction {
     Add,
@@ -48,7 +50,8 @@ impl FileAction {
 }
 
 impl Checkpoint {
-    /// Opens all sidecars. Returns `None` if the checkpoint has none, or is replaced by other files of the log.
+    /// Opens all sidecars. Returns `None` if the checkpoint has none, or if other files of the log replace the
+    /// checkpoint.
     ///
     /// # Errors
     /// `CorruptLog`, `FileNotFound` and errors of the store, for a checkpoint that cannot be read.
@@ -66,17 +69,17 @@ impl Checkpoint {
 }
 
 impl SidecarFile {
-    /// Returns the action that refers to the file.
+    /// Returns the action in the checkpoint that refers to this sidecar.
     pub(crate) fn action(&self) -> &Sidecar {
         &self.action
     }
 
-    /// Returns the columns of the file.
+    /// Returns the columns of the sidecar.
     pub(crate) fn schema(&self) -> &SchemaDescriptor {
         self.file.metadata().file_metadata().schema_descr()
     }
 
-    /// Returns the number of actions of one kind. Returns `None` if the footer does not say.
+    /// Returns the number of actions of one kind. Returns `None` if the footer does not show it.
     pub(crate) fn count(&self, action: FileAction) -> Option<u64> {
         let Some(leaf) = self.file.leaf(&[action.name(), "path"]) else { return Some(0) };
         let of_group = |group: &RowGroupMetaData| {
@@ -86,7 +89,7 @@ impl SidecarFile {
         self.file.metadata().row_groups().iter().map(of_group).sum()
     }
 
-    /// Returns the time of the newest tombstone. Returns `None` if the footer does not say.
+    /// Returns the time of the newest tombstone. Returns `None` if the footer does not show it.
     pub(crate) fn newest_tombstone_ms(&self) -> Option<i64> {
         let leaf = self.file.leaf(&["remove", "deletionTimestamp"])?;
         let of_group = |group: &RowGroupMetaData| match group.columns().get(leaf)?.statistics()? {
@@ -97,8 +100,8 @@ impl SidecarFile {
         times?.into_iter().max()
     }
 
-    /// Returns whether no commit of `tail` has an action for one of the files. `paths` are the paths of these actions,
-    /// if they are few.
+    /// Returns whether no commit of `tail` has an action for one of the files in the sidecar. `paths` are the paths of
+    /// these actions, unless there are too many of them.
     ///
     /// # Errors
     /// `CorruptLog`.
@@ -116,7 +119,7 @@ impl SidecarFile {
         Ok(true)
     }
 
-    /// Returns whether the file certainly has none of the resolved paths `paths`.
+    /// Returns whether the sidecar certainly contains none of the resolved paths `paths`.
     fn has_none_of(&self, paths: &[String]) -> bool {
         let has_none = |action: FileAction| {
             let Some(leaf) = self.file.leaf(&[action.name(), "path"]) else { return true };
@@ -130,12 +133,12 @@ impl SidecarFile {
             && has_none(FileAction::Remove)
     }
 
-    /// Returns the `add` actions with `columns`, including those that commits of the tail supersede.
+    /// Returns the `add` actions with `columns`, including those that later commits supersede.
     pub(crate) fn adds(&self, columns: FileColumns) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
         self.rows(RowRequest::adds(&AddRequest::new(columns)))
     }
 
-    /// Returns the `remove` actions, including those that commits of the tail supersede.
+    /// Returns the `remove` actions, including those that later commits supersede.
     pub(crate) fn removes(&self) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
         self.rows(RowRequest::removes())
     }
@@ -147,7 +150,7 @@ impl SidecarFile {
     }
 }
 
-/// The batches of a row group. They end after an error.
+/// The batches of a row group. After an error, there are no more batches.
 struct Rows(Option<Result<RowBatches>>);
 
 impl Iterator for Rows {

@@ -1,5 +1,5 @@
-//! Checkpoints with wide rows: batches are bounded by bytes, whatever a footer says, and an array that would be too
-//! large is no damage.
+//! Checkpoints with wide rows: the size of batches in bytes is bounded whatever the footer says, and values that do not
+//! fit in one Arrow array are not treated as damage.
 
 use std::fs::File;
 use std::path::Path;
@@ -25,7 +25,7 @@ use crate::upkeep::checkpoint::write_checkpoint;
 const FILES: usize = 600;
 const BYTES: usize = 4_000;
 
-/// Returns a log that consists of a checkpoint. `of` returns the statistics of each file.
+/// Returns a log that consists of one checkpoint. `of` returns the statistics of each file.
 fn checkpoint(directory: &Path, of: impl Fn(usize) -> String) -> Storage {
     let log = directory.join("_delta_log");
     std::fs::create_dir(&log).unwrap();
@@ -54,7 +54,7 @@ fn checkpoint(directory: &Path, of: impl Fn(usize) -> String) -> Storage {
     storage.with_batch_bytes(BYTES)
 }
 
-/// Rewrites the checkpoint with dictionaries, and with a footer that does not show how often they repeat a value.
+/// Rewrites the checkpoint with dictionaries, and with a footer that does not show how often a value is repeated.
 fn understate(directory: &Path) {
     let path = directory.join("_delta_log/00000000000000000000.checkpoint.parquet");
     let rows = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap().build().unwrap();
@@ -66,7 +66,7 @@ fn understate(directory: &Path) {
     writer.close().unwrap();
 }
 
-/// Reads the files, and checks that the batches are bounded. Returns the lengths of their statistics.
+/// Reads the files, and checks that the size of each batch is bounded. Returns the lengths of the files' statistics.
 fn lengths(storage: &Storage, request: AddRequest) -> Vec<usize> {
     let snapshot = Snapshot::open(storage, None).unwrap();
     let files = snapshot.segment().checkpoint.clone().unwrap();
@@ -102,7 +102,7 @@ fn wide_statistics_are_read_a_few_at_once() {
             lengths
         };
         assert_eq!(sorted(lengths(&storage, AddRequest::new(FileColumns::all()))), sorted(expected.clone()));
-        // One column makes a filter read the statistics, the other does not.
+        // One of the columns makes a filter read the statistics; the other does not.
         for column in [FileColumn::Stats, FileColumn::Path] {
             let filter = FileFilter {
                 columns: FileColumns::default().with(column),
@@ -116,10 +116,10 @@ fn wide_statistics_are_read_a_few_at_once() {
     }
 }
 
-/// Statistics that exceed what an array can hold are not damage. In this test an array holds at most 64 batches, and
+/// Statistics that do not fit in one Arrow array are not damage. In this test, an array holds at most 64 batches, and
 /// nothing can replace the checkpoint.
 #[test]
-fn statistics_beyond_the_offsets_of_an_array_are_no_damage() {
+fn statistics_too_large_for_one_array_are_not_damage() {
     let directory = tempfile::tempdir().unwrap();
     let storage = checkpoint(directory.path(), |_| "1".repeat(1_500));
     understate(directory.path());
