@@ -7,7 +7,7 @@
 //! | a partition | adds a file of the partition |
 //! | a file | removes the file |
 //! | the whole table | adds or removes any file |
-//! | rows from which its new rows were computed | adds or removes a file that may have such rows (see [`super::source`]) |
+//! | the rows its new rows came from | adds or removes a file that may have such rows (see [`super::source`]) |
 //! | that no file has some property | adds a file with that property (see [`super::objection`]) |
 //!
 //! Every transaction also depends on the protocol and on the metadata. See [`super::rules`].

@@ -289,8 +289,7 @@ impl LogSegment {
         Ok(match newest {
             None => Fate::Dropped(not_a_table(storage)),
             Some(newest) if newest <= self.version => Fate::Dropped(self.replaced(storage)),
-            // If there is no other checkpoint, the checkpoint of this version would be needed, so the version was not
-            // cleaned up.
+            // Without a newer checkpoint, this version would still be needed, so it was not cleaned up.
             Some(_) if newest_checkpoint > Some(self.version) => Fate::CleanedUp,
             Some(_) => Fate::There,
         })

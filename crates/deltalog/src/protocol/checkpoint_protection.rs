@@ -1,4 +1,4 @@
-//! Protected checkpoints. (Table feature `checkpointProtection`, the section "Checkpoint Protection" that is proposed
+//! Protected checkpoints. (Table feature `checkpointProtection`; the section "Checkpoint Protection", which is proposed
 //! for the protocol.)
 //!
 //! ```text
@@ -6,8 +6,9 @@
 //!   ──────────────────────────── [ ] [ ] [ ] ──────► V ─────────────────►
 //! ```
 //!
-//! A reader that does not know the feature reads version V and later ones from a checkpoint before V that has no trace
-//! of the feature. These checkpoints must therefore be kept as long as the history before V is.
+//! A reader that does not know the dropped feature can read version V and later versions if it starts from a checkpoint
+//! before V, written when nothing in the table used the feature any more (a barrier). These checkpoints must therefore
+//! be kept as long as the history before V is kept.
 
 use super::action::{Metadata, Protocol};
 use super::features::TableFeature;
@@ -16,7 +17,7 @@ use crate::error::{Error, Result};
 /// The property with the version before which checkpoints are protected.
 pub(crate) const PROTECTED_BEFORE: &str = "delta.requireCheckpointProtectionBeforeVersion";
 
-/// Returns the version before which the checkpoints of a table are protected; 0 if none is.
+/// Returns the version before which the checkpoints of a table are protected; 0 if no checkpoints are.
 ///
 /// # Errors
 /// `CorruptLog` if the property is not a version.

@@ -1,7 +1,7 @@
 //! The columns by which a table's rows are clustered. (PROTOCOL, "Clustered Table".)
 //!
-//! - The log contains physical column names. Writers spell a column either as one name, or as the list of
-//!   names that leads to it through structs. This crate writes lists, as the JVM implementation does.
+//! - The log contains physical column names. Some writers record a column as one name, others as the list of names that
+//!   leads to it through structs. This crate writes lists, as the JVM implementation does.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -26,7 +26,7 @@ enum Column {
     Path(Vec<String>),
 }
 
-/// Returns the logical paths of the columns that the `configuration` of the domain lists.
+/// Returns the logical paths of the columns that are listed in `configuration`, the configuration of the domain.
 ///
 /// # Errors
 /// `CorruptLog` if the configuration cannot be parsed or lists a column that `schema` does not have.
@@ -54,7 +54,7 @@ pub fn clustering_columns(configuration: &str, schema: &MappedSchema) -> Result<
     parsed.clustering_columns.into_iter().map(logical).collect()
 }
 
-/// Returns the domain that lists the columns at the logical paths `columns`.
+/// Returns the domain for a table that is clustered by the columns at the logical paths `columns`.
 ///
 /// # Errors
 /// `InvalidArgument` for a column that `schema` does not have.

@@ -5,21 +5,20 @@
 //! | --- | --- | --- | --- | --- |
 //! | map the columns | yes | yes | yes | [`IcebergCompat::check`] |
 //! | track rows | | | yes | [`IcebergCompat::check`] |
-//! | have no deletion vectors | not even the feature | not the property | | [`IcebergCompat::check`] |
-//! | keep to some types | no arrays, maps, void | no variants, void | no void | [`IcebergCompat::check`] |
+//! | use no deletion vectors | the feature must be absent | the property must be off | | [`IcebergCompat::check`] |
+//! | not use some types | arrays, maps, void | variants, void | void | [`IcebergCompat::check`] |
 //! | widen types as Iceberg does | yes | yes | yes | [`IcebergCompat::check`] |
 //! | keep the names of partition columns in a replacement | yes | yes | yes | [`IcebergCompat::check_replacement`] |
-//! | have constants as default values | | | yes | `constraints` |
-//! | give ids to parts of arrays and maps | | yes | yes | `schema::part_ids` |
-//! | write these ids and the partition columns to files | no ids | yes | yes | `TableWriteSpec` |
+//! | allow only constants as default values | | | yes | `constraints` |
+//! | assign ids to the elements of arrays and the keys and values of maps | | yes | yes | `schema::part_ids` |
+//! | write these ids and the partition columns to files | only the columns | yes | yes | `TableWriteSpec` |
 //! | write the ids of copied rows with the field ids of Iceberg | | | yes | `TableWriteSpec` |
 //! | write timestamps as int64 | | yes | yes | all writers do |
 //! | add files with `numRecords` only | yes | yes | yes | `Transaction` |
 //!
-//! - The rules apply if the protocol supports the feature and the property is set. Only one version can be in force.
-//! - The rule on type changes comes from newer editions of the protocol's text, and from the JVM
-//!   implementation.
-//! - A renamed partition column is not a replacement: files keep its physical name and its id.
+//! - The rules apply if the protocol supports the feature and the property is set. Only one version may be active.
+//! - The rule about type changes is from newer editions of the protocol's text and from the JVM implementation.
+//! - Renaming a partition column does not count as a replacement, because files keep its physical name and its id.
 
 use super::action::{Metadata, Protocol};
 use super::features::TableFeature;
@@ -45,10 +44,10 @@ pub enum IcebergCompat {
 impl IcebergCompat {
     const ALL: [Self; 3] = [Self::V1, Self::V2, Self::V3];
 
-    /// Returns the version whose rules apply to a table, if one does.
+    /// Returns the version whose rules apply to a table, if there is one.
     ///
     /// # Errors
-    /// `InvalidArgument` if several are in force.
+    /// `InvalidArgument` if several versions are active.
     pub fn of(protocol: &Protocol, metadata: &Metadata) -> Result<Option<Self>> {
         let is_active =
             |version: &Self| metadata.is_enabled(version.property()) && protocol.supports(&version.feature());
@@ -65,20 +64,20 @@ impl IcebergCompat {
         }
     }
 
-    /// Returns the first version whose feature a table supports. From then on types only change as in Iceberg.
+    /// Returns the first version whose feature a table supports. The types of such a table only change as in Iceberg.
     /// (PROTOCOL, "Writer Requirements for Type Widening".)
     pub(crate) fn supported_by(protocol: &Protocol) -> Option<Self> {
         Self::ALL.into_iter().find(|version| protocol.supports(&version.feature()))
     }
 
-    /// Returns whether properties ask for a version.
+    /// Returns whether the properties activate a version.
     pub(crate) fn is_asked_for<'a>(property: impl Fn(&str) -> Option<&'a str>) -> bool {
         let is_on = |value: &str| value.trim().eq_ignore_ascii_case("true");
         Self::ALL.iter().any(|version| property(version.property()).is_some_and(is_on))
     }
 
-    /// Returns the properties that a new table gets in addition, unless they are set, when it requests a version of
-    /// Iceberg compatibility.
+    /// If a new table requests a version of Iceberg compatibility, returns the properties that it gets in addition,
+    /// unless they are set.
     pub(crate) fn implied<'a>(
         property: impl Fn(&str) -> Option<&'a str>,
     ) -> Vec<(&'static str, &'static str)> {
@@ -92,7 +91,7 @@ impl IcebergCompat {
         implied
     }
 
-    /// Returns the table feature.
+    /// Returns the table feature of this version.
     pub fn feature(self) -> TableFeature {
         match self {
             Self::V1 => TableFeature::IcebergCompatV1,
@@ -101,7 +100,7 @@ impl IcebergCompat {
         }
     }
 
-    /// Returns the table property that activates the feature.
+    /// Returns the table property that activates this version.
     pub fn property(self) -> &'static str {
         match self {
             Self::V1 => "delta.enableIcebergCompatV1",
@@ -110,12 +109,12 @@ impl IcebergCompat {
         }
     }
 
-    /// Returns whether elements of arrays, keys and values of maps have ids.
+    /// Returns whether the elements of arrays, and the keys and values of maps, have ids.
     pub fn identifies_parts(self) -> bool {
         self != Self::V1
     }
 
-    /// Returns whether rows of the table may be deleted by deletion vectors.
+    /// Returns whether deletion vectors may be used to delete rows of the table.
     pub(crate) fn allows_vectors(self) -> bool {
         self == Self::V3
     }
@@ -125,20 +124,19 @@ impl IcebergCompat {
         self == Self::V3
     }
 
-    /// Returns whether the timestamps of all files, including existing ones, must be in microseconds. This crate is
-    /// stricter than the protocol, which only requires INT64 in new files, in either unit.
+    /// Returns whether the timestamps of all files, including existing ones, must be in microseconds. This is stricter
+    /// than the protocol, which only requires INT64 in new files, in milliseconds or microseconds.
     pub(crate) fn needs_micros(self) -> bool {
         self == Self::V3
     }
 
-    /// Returns the field ids that Iceberg reserves for the two columns with the ids and the commit versions of copied
-    /// rows.
+    /// Returns the field ids that Iceberg reserves for the columns with the ids and the commit versions of copied rows.
     pub(crate) fn row_tracking_ids(self) -> Option<[i32; 2]> {
         (self == Self::V3).then_some([2_147_483_540, 2_147_483_539])
     }
 
-    /// Returns the tags of files that writers add. No rule requires them. The JVM implementation uses the tag to find
-    /// out which files need not be rewritten for the version.
+    /// Returns the tags that writers add to files. No rule requires them. The JVM implementation uses such a tag to
+    /// find out which files already comply with this version and need not be rewritten.
     pub(crate) fn tag(self) -> Option<(&'static str, &'static str)> {
         let version = match self {
             Self::V1 => return None,
@@ -151,8 +149,8 @@ impl IcebergCompat {
     /// Refuses a table that breaks a rule of this version.
     ///
     /// # Errors
-    /// `InvalidArgument` that names the rule and the column. `CorruptLog` and `Unsupported` for a mapping and for type
-    /// changes that are not of the protocol's form.
+    /// `InvalidArgument`, which names the rule and the column. `CorruptLog` and `Unsupported` if the column mapping or
+    /// the type changes are not in the protocol's form.
     pub fn check(self, protocol: &Protocol, metadata: &Metadata, schema: &StructType) -> Result<()> {
         if ColumnMappingMode::of(protocol, metadata)? == ColumnMappingMode::None {
             return Err(self
@@ -207,7 +205,7 @@ impl IcebergCompat {
     /// Refuses partition columns that differ from `old`.
     ///
     /// # Errors
-    /// `InvalidArgument`.
+    /// `InvalidArgument` if they differ.
     pub fn check_replacement(self, old: &Metadata, new: &Metadata) -> Result<()> {
         if old.partition_columns.is_empty() || old.partition_columns == new.partition_columns {
             return Ok(());
@@ -225,7 +223,7 @@ impl IcebergCompat {
             .with_hint("keep the partition columns, or write to a new table"))
     }
 
-    /// Returns the error for a table that breaks a rule.
+    /// Returns the error for a table that breaks a rule. `what` says how.
     pub(crate) fn refusal(self, what: &str) -> Error {
         Error::invalid_argument(format!(
             "{what}, which the table property '{}' = 'true' does not allow",
@@ -233,7 +231,7 @@ impl IcebergCompat {
         ))
     }
 
-    /// Returns the first column, by its path, with a type that tables of this version cannot have.
+    /// Returns the path of the first column whose type is not allowed in tables of this version.
     fn excluded_in(self, fields: &StructType, parent: &str) -> Option<(String, &'static str)> {
         fields
             .fields()
@@ -252,7 +250,7 @@ impl IcebergCompat {
             DataType::Map(map) => self
                 .excluded(&map.key_type, format!("{place}.key"))
                 .or_else(|| self.excluded(&map.value_type, format!("{place}.value"))),
-            // "Block adding Map/Array/Void types": the list of V1 does not name variants. The list of V3 allows
+            // "Block adding Map/Array/Void types": the list for V1 does not contain variants. The list for V3 allows
             // them.
             DataType::Variant => (self == Self::V2).then_some((place, "variant")),
         }

@@ -13,7 +13,7 @@
 //! _staged_commits/00000000000000000012.<uuid>.json                staged commit
 //! ```
 //!
-//! - Any other file is not a log file and is ignored, including temporary files of other writers.
+//! - Any other file, such as a temporary file of another writer, is not a log file and is ignored.
 //! - `parse(name.to_string()) == name` for every name, and `parse` accepts nothing else.
 
 use std::fmt;
@@ -23,7 +23,7 @@ use uuid::Uuid;
 /// The directory of the log, relative to the table's root.
 pub const LOG_DIRECTORY: &str = "_delta_log";
 
-/// The name of the hint.
+/// The name of the file that names the newest checkpoint.
 pub const LAST_CHECKPOINT: &str = "_last_checkpoint";
 
 /// The name of a file of the log, relative to `_delta_log`.
@@ -62,13 +62,13 @@ pub enum LogFileName {
     Checksum(u64),
     /// `_last_checkpoint`, which helps readers to find the newest checkpoint.
     LastCheckpoint,
-    /// A file with file actions of a V2 checkpoint.
+    /// A file that contains file actions of a V2 checkpoint.
     Sidecar(String),
     /// A commit that a catalog has not published yet.
     StagedCommit {
-        /// The proposed version.
+        /// The version that the commit will have.
         version: u64,
-        /// The id that distinguishes commits proposed for one version.
+        /// The id that distinguishes several staged commits of one version.
         uuid: Uuid,
     },
 }
@@ -143,7 +143,7 @@ impl LogFileName {
         None
     }
 
-    /// Returns the version in the name, which is the last one for a compaction.
+    /// Returns the version in the name. For a compaction, it is the last one.
     pub fn version(&self) -> Option<u64> {
         match *self {
             Self::Commit(version)
@@ -193,8 +193,8 @@ fn split<const N: usize>(name: &str) -> Option<[&str; N]> {
     parts.next().is_none().then_some(result)
 }
 
-/// Parses a version of twenty digits. Other implementations store versions as `i64`, so greater numbers are
-/// refused.
+/// Parses a version of twenty digits. Versions that do not fit in an `i64` are refused, because other implementations
+/// store them as `i64`.
 fn parse_version(text: &str) -> Option<u64> {
     let digits = text.len() == 20 && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|version| digits && i64::try_from(*version).is_ok())
@@ -204,7 +204,7 @@ fn parse_part(text: &str) -> Option<u32> {
     (text.len() == 10 && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok()).flatten()
 }
 
-/// Parses a UUID. Only the hyphenated lower-case form is accepted, so that a name has only one spelling.
+/// Parses a UUID. Only the hyphenated lower-case form is accepted, so that each log file has exactly one name.
 fn parse_uuid(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok().filter(|uuid| uuid.hyphenated().to_string() == text)
 }

@@ -1,4 +1,4 @@
-//! The data model of the protocol: actions, schema, table features and paths. No I/O.
+//! The data model of the protocol: actions, schema, table features and paths. This module does no I/O.
 
 pub mod action;
 mod checkpoint_protection;

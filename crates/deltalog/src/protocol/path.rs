@@ -1,5 +1,5 @@
-//! The one resolver for all paths in a log: `add`, `remove`, `cdc`, deletion vectors, sidecars and hints.
-//! (PROTOCOL, "Add File and Remove File".)
+//! Resolves all paths in a log: those of `add`, `remove`, `cdc`, deletion vectors, sidecars and hints. (PROTOCOL, "Add
+//! File and Remove File".)
 //!
 //! ```text
 //! month=1/part-0%20a.parquet          relative          → month=1/part-0 a.parquet
@@ -7,15 +7,14 @@
 //! s3://bucket/other/part-0.parquet    refused unless below an allowed root
 //! ```
 //!
-//! - A path is a URI. It is percent-decoded exactly once, before any check, so that `%2E%2E` is `..` and
-//!   `%2F` is `/`.
-//! - Refused: `..` segments, NUL, empty paths, malformed escapes, bytes that are not UTF-8, foreign schemes
-//!   and authorities, and absolute paths that are neither below the table nor below a root that the caller
-//!   allowed.
+//! - A path is a URI. It is percent-decoded exactly once and before any check, so that `%2E%2E` counts as `..` and
+//!   `%2F` as `/`.
+//! - Refused are: `..` segments, NUL, empty paths, malformed escapes, bytes that are not UTF-8, other schemes and
+//!   authorities, and absolute paths that are neither below the table nor below a root that the caller has allowed.
 //! - `.` segments and duplicate slashes are dropped, as in Hadoop's `Path`. `?` and `#` are ordinary
 //!   characters.
 //! - `decode(encode(s)) = s` for every string.
-//! - Errors never show a URI's user information or query.
+//! - Errors never show a URI's user information or query string.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -24,16 +23,16 @@ use url::Url;
 
 use crate::error::{Error, Result};
 
-/// A decoded path of the log.
+/// A decoded path from the log.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LogPath {
-    /// A path relative to the table's root: segments joined by `/`, without `.`, `..` and empty segments.
+    /// A path relative to the table's root: segments joined by `/`. No segment is empty, `.` or `..`.
     Relative(String),
     /// A path outside the table.
     Absolute(AbsolutePath),
 }
 
-/// Formats the path for messages: relative to the table, or as a URI.
+/// Formats the path for messages: relative to the table's root, or as a URI.
 impl fmt::Display for LogPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -57,7 +56,7 @@ impl AbsolutePath {
         &self.scheme
     }
 
-    /// Returns the bucket, or the container and account; empty for local files.
+    /// Returns the bucket, or the container and account. It is empty for local files.
     pub fn authority(&self) -> &str {
         &self.authority
     }
@@ -87,7 +86,7 @@ impl AbsolutePath {
         self.scheme == other.scheme && self.authority.eq_ignore_ascii_case(&other.authority)
     }
 
-    /// Returns the part of `path` after this root if `path` lies below it.
+    /// Returns the part of `path` after this root, if `path` is below this root.
     fn strip<'p>(&self, path: &'p Self) -> Option<&'p str> {
         if !self.same_store(path) {
             return None;
@@ -113,7 +112,7 @@ impl PathResolver {
         Ok(Self { table: root(table)?, allowed: Vec::new() })
     }
 
-    /// Also allows absolute paths below `root`, as shallow clones need.
+    /// Also allows absolute paths below `root`. Shallow clones need this.
     ///
     /// # Errors
     /// As [`PathResolver::new`].
@@ -122,7 +121,7 @@ impl PathResolver {
         Ok(self)
     }
 
-    /// Returns whether both tables are at the same location.
+    /// Returns whether both resolvers are for the same table location.
     pub(crate) fn is_at(&self, other: &Self) -> bool {
         self.table.same_store(&other.table) && self.table.path == other.table.path
     }
@@ -137,7 +136,7 @@ impl PathResolver {
         self.table.same_store(&other.table)
     }
 
-    /// Returns the whole path of a file that the table's log names.
+    /// Returns the absolute path of a file that the table's log names.
     pub(crate) fn absolute(&self, path: &LogPath) -> AbsolutePath {
         match path {
             LogPath::Absolute(path) => path.clone(),
@@ -152,11 +151,11 @@ impl PathResolver {
         self.allowed.iter().map(AbsolutePath::to_uri)
     }
 
-    /// Decodes a path of the log; refuses one that is neither below the table nor below an allowed root.
+    /// Decodes a path from the log. Refuses a path that is neither below the table nor below an allowed root.
     ///
     /// # Errors
     /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) for an invalid path,
-    /// [`Unsupported`](crate::error::ErrorKind::Unsupported) for one outside every root.
+    /// [`Unsupported`](crate::error::ErrorKind::Unsupported) for a path that is not below any root.
     pub fn resolve(&self, raw: &str) -> Result<LogPath> {
         let path = self.parse(raw)?;
         match &path {
@@ -173,7 +172,7 @@ impl PathResolver {
         }
     }
 
-    /// Resolves a path that is already decoded.
+    /// Resolves a path that was already decoded.
     ///
     /// # Errors
     /// As [`PathResolver::resolve`].
@@ -181,8 +180,8 @@ impl PathResolver {
         self.resolve(&encode_uri(decoded))
     }
 
-    /// Does the same as [`PathResolver::parse`] with an absolute path that is already decoded. Returns the part after
-    /// the table's root; `None` for a path outside the table, or one that is not absolute.
+    /// Does the same as [`PathResolver::parse`] for an absolute path that was already decoded. Returns the part after
+    /// the table's root, or `None` if the path is outside the table or not absolute.
     ///
     /// # Errors
     /// As [`PathResolver::parse`].
@@ -196,11 +195,11 @@ impl PathResolver {
         })
     }
 
-    /// Decodes and normalizes a path of the log without checking whether it may be read. Replay compares
-    /// files by the result.
+    /// Decodes and normalizes a path from the log, without checking whether it may be read. When the log is replayed,
+    /// files are identified by the result.
     ///
-    /// Different spellings of one file (`/t/a`, `file:/t/a`, `file:///t/a`, and `a` in the table `file:///t`)
-    /// give equal results.
+    /// Different spellings of the same file (`/t/a`, `file:/t/a`, `file:///t/a`, and `a` in the table `file:///t`) give
+    /// equal results.
     ///
     /// # Errors
     /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) for an invalid path.
@@ -267,11 +266,11 @@ impl PathResolver {
 
 /// Encodes a decoded path as a URI. (PROTOCOL, "Add File and Remove File": paths are URIs of RFC 2396.)
 ///
-/// Letters, digits, `/`, `_-!.~'()*` and `;:@&=+$,` are kept, as `java.net.URI` and Hadoop's `Path.toUri` do. All
-/// other characters become the percent-encoded bytes of their UTF-8. These include characters outside ASCII, which
-/// Java keeps: `deltalake` encodes them when it removes a file and in checkpoints, but compares paths as text, so the
-/// removed file would reappear. A colon in the first segment is encoded too, because the text before it could be
-/// mistaken for a scheme.
+/// Letters, digits, `/`, `_-!.~'()*` and `;:@&=+$,` are kept, as in `java.net.URI` and in Hadoop's `Path.toUri`. All
+/// other characters are percent-encoded as UTF-8. These include characters outside ASCII, although Java keeps them:
+/// `deltalake` encodes them in `remove` actions and in checkpoints, but compares paths as strings, so that a removed
+/// file would reappear. A colon in the first segment is encoded too, because the part before it could be taken for a
+/// scheme.
 pub fn encode(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     let mut first_segment = true;
@@ -292,7 +291,7 @@ pub fn encode(path: &str) -> String {
     out
 }
 
-/// Decodes the percent escapes of a URI's path, once.
+/// Decodes the percent escapes in the path of a URI, exactly once.
 ///
 /// # Errors
 /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) for a `%` without two hexadecimal digits and for bytes that
@@ -310,7 +309,7 @@ pub fn decode(encoded: &str) -> Result<Cow<'_, str>> {
         .map_err(|error| Error::corrupt_log("path in the log is not UTF-8").with_source(error))
 }
 
-/// Returns the segments of a decoded path, except for empty and `.` segments.
+/// Returns the segments of a decoded path. Empty segments and `.` are left out.
 fn segments(decoded: &str) -> Result<Vec<&str>> {
     if decoded.contains('\0') {
         return Err(Error::corrupt_log("path in the log contains NUL"));
@@ -323,16 +322,16 @@ fn segments(decoded: &str) -> Result<Vec<&str>> {
     Ok(segments)
 }
 
-/// Refuses empty segments where they are part of a key: `s3://bucket//t` is not `s3://bucket/t`.
+/// Refuses empty segments in stores where they are part of an object's key: `s3://bucket//t` is not `s3://bucket/t`.
 fn check_keys(scheme: &str, decoded: &str) -> Result<()> {
-    // Directories in file systems, including Hadoop's, have no empty names.
+    // In file systems, including Hadoop's, directories cannot have empty names.
     match decoded.contains("//") && matches!(canonical_scheme(scheme).as_str(), "s3" | "gs" | "abfss") {
         true => Err(Error::corrupt_log("the path has an empty segment, two slashes in succession")),
         false => Ok(()),
     }
 }
 
-/// Splits `scheme:rest`. A colon belongs to the path if a character before it cannot be part of a scheme.
+/// Splits `scheme:rest`. If a character before the colon cannot be part of a scheme, the colon belongs to the path.
 fn split_scheme(raw: &str) -> (Option<&str>, &str) {
     match raw.split_once(':') {
         Some((scheme, rest))
@@ -345,14 +344,14 @@ fn split_scheme(raw: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Encodes a decoded path with its scheme, if it has one.
+/// Encodes a decoded path, together with its scheme if it has one.
 fn encode_uri(decoded: &str) -> String {
     let (scheme, rest) = split_scheme(decoded);
     let encoded = encode(rest);
     scheme.map_or(encoded.clone(), |scheme| format!("{scheme}:{encoded}"))
 }
 
-/// Returns one name per store: Hadoop has several drivers for the same buckets.
+/// Returns the same name for all schemes of a store, because Hadoop has several drivers for the same buckets.
 pub(crate) fn canonical_scheme(scheme: &str) -> String {
     let scheme = scheme.to_ascii_lowercase();
     match scheme.as_str() {
@@ -363,8 +362,8 @@ pub(crate) fn canonical_scheme(scheme: &str) -> String {
     }
 }
 
-/// Returns one name per bucket: maps `file://localhost/` to `file:///`, and the Blob Storage of an Azure account to its
-/// Data Lake Storage, which has the same files.
+/// Returns the same name for all spellings of a bucket: maps `file://localhost/` to `file:///`, and the Blob Storage of
+/// an Azure account to its Data Lake Storage, which has the same files.
 pub(crate) fn canonical_authority(scheme: &str, authority: &str) -> String {
     match canonical_scheme(scheme).as_str() {
         "file" if authority.eq_ignore_ascii_case("localhost") => String::new(),
@@ -388,7 +387,8 @@ pub(crate) fn has_container(scheme: &str) -> bool {
 
 /// Removes user information, query and fragment from a URI, for messages.
 ///
-/// The part before the `@` of `abfss://container@account` is kept, because it is not user information.
+/// The part before the `@` in `abfss://container@account` is kept, because it is the container and not user
+/// information.
 pub(crate) fn redacted(uri: &str) -> String {
     let (scheme, rest) = split_scheme(uri);
     let Some(rest) = rest.strip_prefix("//") else { return uri.to_owned() };

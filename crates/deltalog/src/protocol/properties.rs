@@ -1,9 +1,8 @@
-//! The table properties that Delta writers interpret (those whose names begin with `delta.`), and their
-//! allowed values.
+//! The table properties that Delta writers interpret, whose names begin with `delta.`, and their allowed values.
 //!
-//! - A property without that prefix belongs to the user and may have any value.
-//! - Properties are checked when they are set. Existing tables are read leniently: a value that cannot
-//!   be parsed counts as the default.
+//! - A property without this prefix belongs to the user and may have any value.
+//! - Properties are checked when they are set. Existing tables are read leniently: if a value cannot be parsed, the
+//!   default applies.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +15,11 @@ use crate::runtime::spelling::nearest;
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Boolean,
-    /// A whole number of at least this value.
+    /// An integer that is not less than this number.
     Integer(i64),
-    /// A time span; see [`interval_ms`].
+    /// A time span. See [`interval_ms`].
     Interval,
-    /// A number of bytes; see [`byte_size`].
+    /// A number of bytes. See [`byte_size`].
     Size,
     /// One of these words, ignoring case.
     OneOf(&'static [&'static str]),
@@ -52,51 +51,51 @@ impl Kind {
     }
 }
 
-/// How long commits are kept if dropping a feature truncates the history.
+/// The property for how long commits are kept if dropping a feature truncates the history.
 pub(crate) const TRUNCATED_HISTORY: &str = "delta.dropFeatureTruncateHistory.retentionDuration";
 
-/// The codec of new data files.
+/// The property for the compression codec of new data files.
 pub(crate) const COMPRESSION: &str = "delta.parquet.compression.codec";
 
-/// The codecs of data files that can be written.
+/// The compression codecs that data files can be written with.
 pub(crate) const CODECS: &[&str] =
     &["none", "uncompressed", "snappy", "gzip", "brotli", "lz4", "lz4_raw", "zstd"];
 
 const SUPPORTED: Kind = Kind::OneOf(&["supported", "enabled"]);
 
-/// The known properties by name. (PROTOCOL, "Table Features" and the sections on single features; Delta Lake
-/// documents the others as "table properties".)
+/// The known properties by name. (PROTOCOL, "Table Features" and the sections about single features. The other
+/// properties are in Delta Lake's documentation, "table properties".)
 const KNOWN: &[(&str, Kind)] = &[
     // Rows can be added, but not changed or deleted. Default: false.
     ("delta.appendOnly", Kind::Boolean),
-    // Turns on auto-compaction, whatever `delta.autoOptimize.autoCompact` is. An older name. Default: false.
+    // An older name: turns on auto-compaction, whatever the value of `delta.autoOptimize.autoCompact`. Default: false.
     ("delta.autoOptimize", Kind::Boolean),
-    // Small files are joined after a write that leaves many of them in a partition. `auto` and `legacy` mean the same
+    // Small files are combined after a write that leaves many of them in a partition. `auto` and `legacy` mean the same
     // as `true`. Default: false.
     ("delta.autoOptimize.autoCompact", Kind::OneOf(&["true", "false", "auto", "legacy"])),
     // Spark shuffles the rows of a write, so that fewer and larger files are written. Default: false.
     ("delta.autoOptimize.optimizeWrite", Kind::Boolean),
-    // Checkpoints have the statistics of files as JSON. Default: true.
+    // Checkpoints contain the statistics of files as JSON. Default: true.
     ("delta.checkpoint.writeStatsAsJson", Kind::Boolean),
-    // Checkpoints have the statistics and the partition values of files as typed columns. Default: false.
+    // Checkpoints contain the statistics and the partition values of files as typed columns. Default: false.
     ("delta.checkpoint.writeStatsAsStruct", Kind::Boolean),
     // The number of commits after which a checkpoint is written. Default: 10.
     ("delta.checkpointInterval", Kind::Integer(1)),
-    // The form of checkpoints. `v2` adds the table feature `v2Checkpoint`: a checkpoint consists of several files, and
-    // unchanged ones are used again. Default: classic.
+    // The kind of checkpoints. `v2` adds the table feature `v2Checkpoint`: a checkpoint then consists of several files,
+    // and unchanged files are used again in the next one. Default: classic.
     ("delta.checkpointPolicy", Kind::OneOf(&["classic", "v2"])),
-    // Has no effect: checkpoints are kept as long as the commits that they stand for.
+    // Has no effect: a checkpoint is kept as long as the commits that it summarizes.
     ("delta.checkpointRetentionDuration", Kind::Interval),
-    // Columns have other names in the files than in the schema, so that they can be renamed and dropped. `id` is for
-    // new tables. Default: none.
+    // Columns have other names in the data files than in the schema, so that they can be renamed and dropped. `id` is
+    // only for new tables. Default: none.
     ("delta.columnMapping.mode", Kind::OneOf(&["none", "name", "id"])),
-    // The highest id that a column has been given. Kept by the table.
+    // The highest id that was ever assigned to a column. Set by writers.
     ("delta.columnMapping.maxColumnId", Kind::Integer(0)),
     // Each commit updates the manifests that Presto and Athena read. Default: false.
     ("delta.compatibility.symlinkFormatManifest.enabled", Kind::Boolean),
     // The number of columns with statistics, counted from the first; -1 for all. Default: 32.
     ("delta.dataSkippingNumIndexedCols", Kind::Integer(-1)),
-    // The columns with statistics, by name and separated by commas, instead of the first ones.
+    // The names of the columns with statistics, separated by commas, instead of the first columns.
     ("delta.dataSkippingStatsColumns", Kind::Text),
     // How long VACUUM keeps files that were removed from the table. Default: interval 7 days.
     ("delta.deletedFileRetentionDuration", Kind::Interval),
@@ -111,84 +110,88 @@ const KNOWN: &[(&str, Kind)] = &[
     ("delta.enableExpiredLogCleanup", Kind::Boolean),
     // Has no effect.
     ("delta.enableFullRetentionRollback", Kind::Boolean),
-    // Data files can be read by readers of Iceberg. The metadata of Iceberg is not written. Default: false.
+    // Data files are written so that Iceberg readers can read them. Iceberg metadata is not written. Default: false.
     ("delta.enableIcebergCompatV1", Kind::Boolean),
-    // The same, by the rules of version 2, which allow lists and maps. Default: false.
+    // As `delta.enableIcebergCompatV1`, by the rules of version 2, which allow lists and maps. Default: false.
     ("delta.enableIcebergCompatV2", Kind::Boolean),
-    // The same, by the rules of version 3, which allow deletion vectors and variants. Default: false.
+    // As `delta.enableIcebergCompatV1`, by the rules of version 3, which allow deletion vectors and variants. Default:
+    // false.
     ("delta.enableIcebergCompatV3", Kind::Boolean),
-    // The time of a commit is in the commit, and not the file's time in the store. Default: false.
+    // The time of a commit is recorded in the commit itself, instead of being its file's modification time. Default:
+    // false.
     ("delta.enableInCommitTimestamps", Kind::Boolean),
-    // Adds the table feature `materializePartitionColumns`: data files also have the partition columns. Default: false.
+    // Adds the table feature `materializePartitionColumns`: data files contain the partition columns too. Default:
+    // false.
     (MATERIALIZE_PARTITION_COLUMNS, Kind::Boolean),
-    // Each row has an id, which it keeps when it is moved or updated. Default: false.
+    // Each row has an id, which stays the same when the row is moved or updated. Default: false.
     ("delta.enableRowTracking", Kind::Boolean),
     // The types of columns can be changed to wider ones without rewriting files. Default: false.
     ("delta.enableTypeWidening", Kind::Boolean),
-    // Other writers may store variants in parts. deltalog reads such files, and writes variants whole. Default: false.
+    // Other writers may shred variants, that is, store parts of them as columns of their own. deltalog reads such
+    // files, and writes variants unshredded. Default: false.
     ("delta.enableVariantShredding", Kind::Boolean),
-    // The time from which commits have their own timestamps. Kept by the table.
+    // The time at which in-commit timestamps were enabled. Set by writers.
     ("delta.inCommitTimestampEnablementTimestamp", Kind::Integer(0)),
-    // The version from which commits have their own timestamps. Kept by the table.
+    // The version in which in-commit timestamps were enabled. Set by writers.
     ("delta.inCommitTimestampEnablementVersion", Kind::Integer(0)),
-    // Which commits of other writers a write must not overlook. With `WriteSerializable`, rows that were appended
-    // without reading the table never conflict with a change of rows. Default: WriteSerializable.
+    // Which commits of other writers conflict with a write. With `WriteSerializable`, rows that were appended without
+    // reading the table never conflict with a change of rows. Default: WriteSerializable.
     ("delta.isolationLevel", Kind::OneOf(&["Serializable", "WriteSerializable", "SnapshotIsolation"])),
-    // How long commits are kept, and with them the history and time travel. Default: interval 30 days.
+    // How long commits are kept, which limits the history and time travel. Default: interval 30 days.
     ("delta.logRetentionDuration", Kind::Interval),
-    // The codec of new data files. Default: snappy.
+    // The compression codec of new data files. Default: snappy.
     (COMPRESSION, Kind::OneOf(CODECS)),
-    // Has no effect: the names of new files begin with no random prefix.
+    // Has no effect: the names of new files never begin with a random prefix.
     ("delta.randomPrefixLength", Kind::Integer(1)),
     // Has no effect.
     ("delta.randomizeFilePrefixes", Kind::Boolean),
-    // Checkpoints before this version are protected, because a feature was dropped. Kept by the table.
+    // Checkpoints before this version are protected, because a feature was dropped. Set by writers.
     (PROTECTED_BEFORE, Kind::Integer(0)),
-    // The name of the hidden column with the versions of moved rows. Kept by the table.
+    // The name of the hidden column with the commit versions of moved rows. Set by writers.
     (ROW_COMMIT_VERSION_COLUMN, Kind::Text),
-    // The name of the hidden column with the ids of moved rows. Kept by the table.
+    // The name of the hidden column with the ids of moved rows. Set by writers.
     (ROW_ID_COLUMN, Kind::Text),
-    // Is refused with the value `true`: row ids cannot be suspended.
+    // The value `true` is refused, because row ids cannot be suspended.
     ("delta.rowTrackingSuspended", Kind::Boolean),
     // Has no effect.
     ("delta.sampling.retries", Kind::Integer(0)),
-    // How long the table remembers the progress of a stream or an application that has not written. Without it,
+    // How long the table remembers the progress of a stream or an application that no longer writes. If it is not set,
     // forever.
     ("delta.setTransactionRetentionDuration", Kind::Interval),
     // The size of new data files. Default: 128 MiB.
     ("delta.targetFileSize", Kind::Size),
-    // Makes the default of `delta.targetFileSize` 32 MiB, for tables whose rows often change. Default: false.
+    // Changes the default of `delta.targetFileSize` to 32 MiB, for tables whose rows are changed often. Default: false.
     ("delta.tuneFileSizesForRewrites", Kind::Boolean),
-    // Can only be empty: metadata of other formats is not written. In a table of another writer with `iceberg`, VACUUM
-    // leaves Iceberg's directory `metadata` alone.
+    // Must be empty: metadata of other formats is not written. If another writer has set `iceberg`, VACUUM does not
+    // delete from Iceberg's directory `metadata`.
     ("delta.universalFormat.enabledFormats", Kind::Text),
     // Has no effect.
     ("delta.workloadBasedColumns.column", Kind::Text),
-    // Data files also have the partition columns, without a table feature. Default: false.
+    // Data files contain the partition columns too, without a table feature. Default: false.
     (WRITE_PARTITION_COLUMNS, Kind::Boolean),
 ];
 
-/// The property that requests the table feature `materializePartitionColumns`, as the JVM implementation names it.
+/// The property that requests the table feature `materializePartitionColumns`. Its name is the JVM implementation's.
 pub(crate) const MATERIALIZE_PARTITION_COLUMNS: &str = "delta.enableMaterializePartitionColumnsFeature";
 
-/// The property that requests the same without a feature, so that other writers need not support it.
+/// The property that requests partition columns in data files without a feature, so that other writers need not support
+/// it.
 pub(crate) const WRITE_PARTITION_COLUMNS: &str = "delta.writePartitionColumnsToParquet";
 
 /// Families of properties, by name prefix.
 const FAMILIES: &[(&str, Kind)] = &[
-    // A CHECK constraint with this name, as SQL.
+    // The expression of the CHECK constraint with this name, in SQL.
     ("delta.constraints.", Kind::Text),
     // Adds a table feature when the table is created, or later by `SET TBLPROPERTIES`.
     ("delta.feature.", SUPPORTED),
-    // Settings of other writers. Has no effect.
+    // A setting for other writers. Has no effect.
     ("delta.universalFormat.config.", Kind::Text),
 ];
 
-/// Checks properties that are to be set.
+/// Checks properties before they are set.
 ///
 /// # Errors
-/// `InvalidArgument` for an unknown name that begins with `delta.`, and for a value that its property cannot
-/// have.
+/// `InvalidArgument` for an unknown name that begins with `delta.`, and for a value that the property cannot have.
 pub fn check_properties(configuration: &BTreeMap<String, String>) -> Result<()> {
     for (name, value) in
         configuration.iter().filter(|(name, _)| name.to_ascii_lowercase().starts_with("delta."))
@@ -208,8 +211,8 @@ pub fn check_properties(configuration: &BTreeMap<String, String>) -> Result<()> 
     Ok(())
 }
 
-/// Returns the canonical spelling of the property `name`, ignoring case; returns `name` itself if it is
-/// unknown.
+/// Returns the canonical spelling of the property `name`, ignoring case. If the property is unknown, returns `name`
+/// itself.
 pub fn spelled(name: &str) -> &str {
     KNOWN.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map_or(name, |(known, _)| known)
 }
@@ -231,7 +234,8 @@ fn unknown(name: &str) -> Error {
     }
 }
 
-/// Returns the milliseconds of Spark's interval text, such as `interval 1 week` or `30 days 12 hours`.
+/// Returns the number of milliseconds in an interval as Spark writes it, such as `interval 1 week` or
+/// `30 days 12 hours`.
 pub(crate) fn interval_ms(text: &str) -> Option<i64> {
     let text = text.trim().to_ascii_lowercase();
     let words: Vec<&str> = text.strip_prefix("interval").unwrap_or(&text).split_whitespace().collect();
@@ -253,7 +257,7 @@ pub(crate) fn interval_ms(text: &str) -> Option<i64> {
     })
 }
 
-/// Returns the number of bytes that a text such as `134217728`, `128mb` or `1g` stands for.
+/// Returns the number of bytes that a string such as `134217728`, `128mb` or `1g` stands for.
 pub(crate) fn byte_size(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());

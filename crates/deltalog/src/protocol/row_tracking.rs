@@ -4,19 +4,19 @@ use super::action::{Metadata, Protocol};
 use super::features::TableFeature;
 use crate::error::{Error, Result};
 
-/// The domain with the high water mark of row ids.
+/// The metadata domain with the high water mark of row ids.
 pub(crate) const ROW_TRACKING_DOMAIN: &str = "delta.rowTracking";
 
-/// The property with the name of the column with row ids.
+/// The table property with the name of the column for row ids.
 pub(crate) const ROW_ID_COLUMN: &str = "delta.rowTracking.materializedRowIdColumnName";
 
-/// The property with the name of the column with row commit versions.
+/// The table property with the name of the column for row commit versions.
 pub(crate) const ROW_COMMIT_VERSION_COLUMN: &str = "delta.rowTracking.materializedRowCommitVersionColumnName";
 
-/// The tag of `commitInfo` that says whether rows that were updated or copied have kept their ids.
+/// The tag of `commitInfo` that says whether updated and copied rows have kept their ids.
 pub(crate) const PRESERVED_TAG: &str = "delta.rowTracking.preserved";
 
-/// Returns whether row tracking is enabled, so that all rows of the table have ids.
+/// Returns whether row tracking is enabled. If so, all rows of the table have ids.
 pub(crate) fn tracks_rows(protocol: &Protocol, metadata: &Metadata) -> bool {
     protocol.writer_features().contains(&TableFeature::RowTracking)
         && metadata.is_enabled("delta.enableRowTracking")
@@ -32,11 +32,11 @@ pub struct MaterializedRowTracking {
 }
 
 impl MaterializedRowTracking {
-    /// Returns the columns of a table.
+    /// Returns the names of these columns in a table.
     ///
     /// # Errors
-    /// `InvalidArgument` if row tracking is not enabled for the table: only then are its rows certain to have
-    /// ids. `CorruptLog` if it is enabled but the properties do not name the columns.
+    /// `InvalidArgument` if row tracking is not enabled for the table, because only then are all its rows certain to
+    /// have ids. `CorruptLog` if it is enabled but the properties do not name the columns.
     pub fn of(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
         if !tracks_rows(protocol, metadata) {
             return Err(Error::invalid_argument(

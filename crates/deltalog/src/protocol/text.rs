@@ -1,12 +1,12 @@
-//! Values as text: decimals, and dates and timestamps in ISO 8601 format, in the proleptic Gregorian calendar, with
-//! microseconds.
+//! Parses and formats decimals, dates and timestamps. Dates and timestamps are in ISO 8601 format, in the proleptic
+//! Gregorian calendar, with microseconds.
 //!
-//! - Every value that fits its type can be written and read back.
+//! - Every value that fits its type can be formatted and parsed again.
 
 /// The number of microseconds in a day.
 pub(crate) const MICROS_PER_DAY: i64 = 86_400_000_000;
 
-/// Formats the date `days` after 1970-01-01 as `yyyy-MM-dd`; years outside 0..=9999 have a sign.
+/// Formats the date `days` after 1970-01-01 as `yyyy-MM-dd`. Years outside 0..=9999 have a sign.
 pub(crate) fn date_text(days: i32) -> String {
     let (year, month, day) = calendar_date(days.into());
     match year {
@@ -15,9 +15,9 @@ pub(crate) fn date_text(days: i32) -> String {
     }
 }
 
-/// Returns year, month and day of the date `days` after 1970-01-01, at most some billion years away from it.
+/// Returns the year, month and day of the date `days` after 1970-01-01, which may be some billion years away at most.
 pub(crate) fn calendar_date(days: i64) -> (i64, i64, i64) {
-    // Counting years from March puts the leap day at the end of the year.
+    // If years begin in March, the leap day is the last day of the year.
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);
@@ -38,10 +38,10 @@ pub(crate) fn timestamp_text(micros: i64) -> String {
     text
 }
 
-/// Returns `yyyy-MM-dd HH:mm:ss` of the time `micros` after 1970-01-01 00:00:00, and the microseconds within
-/// that second.
+/// Formats the time `micros` after 1970-01-01 00:00:00 as `yyyy-MM-dd HH:mm:ss`. Returns that and the microseconds
+/// within the second.
 pub(crate) fn seconds_text(micros: i64) -> (String, i64) {
-    // An i64 of microseconds spans about 107 million days, so the conversion cannot fail.
+    // An i64 of microseconds covers about 107 million days, so the conversion cannot fail.
     let days = i32::try_from(micros.div_euclid(MICROS_PER_DAY)).unwrap_or_default();
     let of_day = micros.rem_euclid(MICROS_PER_DAY);
     let seconds = of_day / 1_000_000;
@@ -50,16 +50,16 @@ pub(crate) fn seconds_text(micros: i64) -> (String, i64) {
     (text, of_day % 1_000_000)
 }
 
-/// The time zone in a text.
+/// The time zone at the end of a timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Offset {
-    /// None is given.
+    /// The timestamp has no zone.
     None,
-    /// Seconds east of UTC.
+    /// The offset from UTC, in seconds to the east.
     Seconds(i64),
 }
 
-/// Formats a decimal with `scale` digits after the point; returns `None` for a scale below 0.
+/// Formats a decimal with `scale` digits after the decimal point. Returns `None` if `scale` is negative.
 pub(crate) fn decimal_text(unscaled: i128, scale: i8) -> Option<String> {
     let scale = usize::try_from(scale).ok()?;
     let digits = format!("{:0>width$}", unscaled.unsigned_abs(), width = scale + 1);
@@ -69,8 +69,8 @@ pub(crate) fn decimal_text(unscaled: i128, scale: i8) -> Option<String> {
     Some(format!("{sign}{whole}{point}{fraction}"))
 }
 
-/// Parses a decimal in plain or exponent notation to its value times 10^`scale`; returns `None` if it has more
-/// digits than `precision` or needs a larger scale. Nothing is rounded.
+/// Parses a decimal in plain or exponent notation. Returns its value times 10^`scale`, or `None` if it has more digits
+/// than `precision` or needs a larger scale. Nothing is rounded.
 pub(crate) fn parse_decimal(text: &str, precision: u8, scale: impl Into<i32>) -> Option<i128> {
     let (number, exponent) = match text.split_once(['e', 'E']) {
         Some((number, exponent)) => (number, exponent.parse::<i32>().ok()?),
@@ -84,7 +84,7 @@ pub(crate) fn parse_decimal(text: &str, precision: u8, scale: impl Into<i32>) ->
     if whole.is_empty() && fraction.is_empty() {
         return None;
     }
-    // Zeros count only once another digit follows, so that `unscaled` has no zeros at its end.
+    // Zeros are only multiplied in when another digit follows, so that `unscaled` never ends with zeros.
     let (mut unscaled, mut zeros) = (0_i128, 0_i32);
     for byte in whole.bytes().chain(fraction.bytes()) {
         match byte {
@@ -123,20 +123,21 @@ pub(crate) fn parse_date(text: &str) -> Option<i32> {
     i32::try_from(days).ok()
 }
 
-/// Parses `yyyy-MM-dd[( |T)HH:mm[:ss[.f…]]][Z|±HH[:mm[:ss]]]` to microseconds since 1970-01-01 00:00:00, as
-/// shown by the clock of that zone. Digits of a second after the sixth are dropped, as in Spark.
+/// Parses `yyyy-MM-dd[( |T)HH:mm[:ss[.f…]]][Z|±HH[:mm[:ss]]]`. Returns microseconds since 1970-01-01 00:00:00, as a
+/// clock in that zone shows them. Digits of the second after the sixth decimal are dropped, as in Spark.
 pub(crate) fn parse_timestamp(text: &str) -> Option<(i64, Offset)> {
     let (micros, _, offset) = timestamp_parts(text)?;
     Some((micros, offset))
 }
 
-/// Parses a timestamp as [`parse_timestamp`] does, but returns `None` if the digits after the sixth are not zero.
+/// Does the same as [`parse_timestamp`], but returns `None` if a digit after the sixth decimal of the second is not
+/// zero.
 pub(crate) fn parse_exact_timestamp(text: &str) -> Option<(i64, Offset)> {
     let (micros, is_exact, offset) = timestamp_parts(text)?;
     is_exact.then_some((micros, offset))
 }
 
-/// Returns the microseconds, whether the text had no further nonzero digits, and the offset.
+/// Returns the microseconds, whether no nonzero digits were dropped, and the offset.
 fn timestamp_parts(text: &str) -> Option<(i64, bool, Offset)> {
     let mut cursor = Cursor(text.as_bytes());
     let days = cursor.date()?;
@@ -152,13 +153,13 @@ fn timestamp_parts(text: &str) -> Option<(i64, bool, Offset)> {
     }
     let offset = cursor.offset()?;
     cursor.0.is_empty().then_some(())?;
-    // The sum may fit in 64 bits although the product does not: the first day that has representable times begins
-    // before the earliest of them.
+    // The product alone may not fit in 64 bits although the sum does: the first day with representable times begins
+    // before the earliest representable time.
     let micros = i128::from(days) * i128::from(MICROS_PER_DAY) + i128::from(micros);
     Some((i64::try_from(micros).ok()?, is_exact, offset))
 }
 
-/// The rest of the text to parse.
+/// The part of the text that was not parsed yet.
 struct Cursor<'a>(&'a [u8]);
 
 impl Cursor<'_> {
@@ -172,7 +173,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Parses a number of `least` to `most` digits that is at most `limit`.
+    /// Parses a number that has `least` to `most` digits and is at most `limit`.
     fn number(&mut self, least: usize, most: usize, limit: i64) -> Option<i64> {
         let digits = self.0.iter().take(most).take_while(|byte| byte.is_ascii_digit()).count();
         let (number, rest) = self.0.split_at_checked(digits)?;
@@ -181,7 +182,7 @@ impl Cursor<'_> {
         (digits >= least && value <= limit).then_some(value)
     }
 
-    /// Parses the fraction of a second; returns microseconds and whether all other digits are zero.
+    /// Parses the fraction of a second. Returns microseconds, and whether all further digits are zero.
     fn fraction(&mut self) -> Option<(i64, bool)> {
         let digits = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (fraction, rest) = self.0.split_at_checked(digits)?;
@@ -224,7 +225,7 @@ impl Cursor<'_> {
     }
 }
 
-/// Parses an offset from UTC, such as `+02:00`, `-7` and `Z`, to seconds east of it.
+/// Parses an offset from UTC, such as `+02:00`, `-7` or `Z`. Returns it in seconds to the east.
 pub(crate) fn parse_offset(text: &str) -> Option<i64> {
     let mut cursor = Cursor(text.as_bytes());
     match cursor.offset()? {
@@ -233,7 +234,7 @@ pub(crate) fn parse_offset(text: &str) -> Option<i64> {
     }
 }
 
-/// Returns the number of days of a month; 0 if there is no such month.
+/// Returns the number of days in a month; 0 if there is no such month.
 pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
     match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
@@ -243,7 +244,7 @@ pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Computes the inverse of [`calendar_date`].
+/// Returns the number of days since 1970-01-01; the inverse of [`calendar_date`].
 pub(crate) fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

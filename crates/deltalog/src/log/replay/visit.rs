@@ -12,7 +12,7 @@ const AT_ONCE: usize = 8;
 
 /// Reads commits without the statistics of their files and calls `visit` with each, in the order of `files`, until it
 /// returns false. A commit that cannot be read is passed to `visit` as an error.
-/// At most this many commits are in memory at a time. When `visit` returns false, some commits after that one may
+/// At most [`AT_ONCE`] commits are in memory at a time. When `visit` returns false, some commits after that one may
 /// already have been read.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! `checkpointMetadata`. (PROTOCOL, "Checkpoint Metadata".)
+//! The `checkpointMetadata` action. (PROTOCOL, "Checkpoint Metadata".)
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::Tags;
 /// The description of a V2 checkpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointMetadata {
-    /// The table version that the checkpoint holds.
+    /// The table version whose state the checkpoint contains.
     pub version: i64,
     /// Free-form metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]

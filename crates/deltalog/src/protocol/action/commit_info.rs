@@ -1,4 +1,4 @@
-//! `commitInfo`. (PROTOCOL, "Commit Provenance Information".)
+//! The `commitInfo` action. (PROTOCOL, "Commit Provenance Information".)
 //!
 //! - Any JSON object is a valid `commitInfo`, so reading one never fails: a known field of an unexpected type
 //!   is kept among the unknown fields.
@@ -7,33 +7,33 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The provenance of a commit: who made it, when and how.
+/// Information about a commit: who made it, when and how.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", from = "Value")]
 #[non_exhaustive]
 pub struct CommitInfo {
-    /// When the writer committed, by its own clock, in milliseconds since the epoch.
+    /// The time of the commit by the writer's clock, in milliseconds since the epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<i64>,
-    /// The in-commit timestamp, where enabled, in milliseconds since the epoch.
+    /// The in-commit timestamp in milliseconds since the epoch, if the table has in-commit timestamps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_commit_timestamp: Option<i64>,
     /// The name of the operation, such as `WRITE`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// The parameters of the operation; values may have any JSON type.
+    /// The parameters of the operation. Their values may have any JSON type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation_parameters: Option<Map<String, Value>>,
-    /// The version that the writer read.
+    /// The table version that the writer has read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_version: Option<i64>,
     /// The isolation level of the commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation_level: Option<String>,
-    /// Whether the writer added files without reading any.
+    /// Whether the writer has added files without reading any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_blind_append: Option<bool>,
-    /// The metrics of the operation; values may have any JSON type.
+    /// The metrics of the operation. Their values may have any JSON type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation_metrics: Option<Map<String, Value>>,
     /// The program that made the commit.
@@ -74,7 +74,7 @@ impl From<Value> for CommitInfo {
     }
 }
 
-/// Removes `key` from `fields` and returns its value if it has the expected type; otherwise leaves it there.
+/// If the value of `key` in `fields` has the expected type, removes and returns it; otherwise leaves it there.
 fn take<T: serde::de::DeserializeOwned>(fields: &mut Map<String, Value>, key: &str) -> Option<T> {
     let value = T::deserialize(fields.get(key)?).ok()?;
     fields.remove(key);

@@ -1,5 +1,5 @@
-//! The descriptor of a deletion vector, part of `add` and `remove`. (PROTOCOL, "Deletion Vector Descriptor
-//! Schema".)
+//! The descriptor of a deletion vector, which is part of `add` and `remove` actions. (PROTOCOL, "Deletion Vector
+//! Descriptor Schema".)
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 /// The place where a deletion vector is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum DeletionVectorStorage {
-    /// A file of the table, named after a UUID.
+    /// A file in the table's directory, whose name is made from a UUID.
     #[serde(rename = "u")]
     UuidRelativePath,
-    /// The log itself.
+    /// The log itself: the vector is inline.
     #[serde(rename = "i")]
     Inline,
     /// A file with an absolute path.
@@ -20,14 +20,14 @@ pub enum DeletionVectorStorage {
 }
 
 impl DeletionVectorStorage {
-    /// Returns the storage that a letter of the log stands for, or `None` for an unknown letter.
+    /// Returns the kind of storage for a letter in the log, or `None` for an unknown letter.
     pub fn parse(letter: &str) -> Option<Self> {
         [Self::UuidRelativePath, Self::Inline, Self::AbsolutePath]
             .into_iter()
             .find(|storage| letter.chars().eq([storage.letter()]))
     }
 
-    /// Returns the letter that stands for this storage in the log.
+    /// Returns the letter for this kind of storage in the log.
     pub fn letter(self) -> char {
         match self {
             Self::UuidRelativePath => 'u',
@@ -42,21 +42,21 @@ impl DeletionVectorStorage {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct DeletionVectorDescriptor {
-    /// How to interpret `path_or_inline_dv`.
+    /// How `path_or_inline_dv` is to be interpreted.
     pub storage_type: DeletionVectorStorage,
-    /// A prefix and a UUID in Z85, the bitmap in Z85, or an absolute path.
+    /// One of: an optional prefix followed by a UUID in Z85; the bitmap itself in Z85; or an absolute path.
     pub path_or_inline_dv: String,
-    /// Offset of the bitmap in its file, in bytes; `None` if inline.
+    /// The offset of the bitmap in its file, in bytes; `None` if it is inline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<i32>,
-    /// Size of the bitmap in bytes, before Z85 encoding.
+    /// The size of the bitmap in bytes, before Z85 encoding.
     pub size_in_bytes: i32,
-    /// Number of rows that the vector marks as deleted.
+    /// The number of rows that the vector marks as deleted.
     pub cardinality: i64,
 }
 
 impl DeletionVectorDescriptor {
-    /// Returns the id that distinguishes the vectors of one data file. (PROTOCOL, "Derived Fields".)
+    /// Returns the id by which the different vectors of one data file are told apart. (PROTOCOL, "Derived Fields".)
     pub fn unique_id(&self) -> String {
         let mut id = String::new();
         let letter = self.storage_type.letter();

@@ -1,8 +1,8 @@
-//! A line of the log: a JSON object that holds one action. (PROTOCOL, "Actions".)
+//! Parses a line of the log, a JSON object that contains one action. (PROTOCOL, "Actions".)
 //!
-//! This is the only parser of lines. Commits, compactions and JSON checkpoints go through it, as do the few
-//! rows of Parquet checkpoints that become structs. File actions borrow from the line, because a log may have
-//! millions of them; [`Action::parse_line`] returns them as owned structs.
+//! There is no other parser of such lines. Commits, compactions and JSON checkpoints are parsed by it, and so are the
+//! few rows of Parquet checkpoints that become structs. File actions borrow their strings from the line, because a log
+//! may have millions of them; [`Action::parse_line`] returns owned structs.
 //!
 //! ```text
 //! {"add":{"path":"part-0.parquet","partitionValues":{},"size":10,"modificationTime":0,"dataChange":true}}
@@ -10,11 +10,11 @@
 //!   └ ActionLine::Add ────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! - A line with two known actions is corrupt, as is a map with one key twice: readers would disagree about
-//!   which one counts. Actions that are `null` do not count.
+//! - A line with two known actions is corrupt, and so is a map with a repeated key, because readers would disagree
+//!   about which one counts. Actions that are `null` are ignored.
 //! - Unknown actions and unknown fields are ignored, as "Protocol Evolution" requires.
-//! - A missing or `null` `modificationTime` is 0, and a missing `dataChange` is `true`, the answer that hides no
-//!   change. Other required fields must be present.
+//! - A missing or `null` `modificationTime` becomes 0, and a missing `dataChange` becomes `true`, so that no change is
+//!   hidden. All other required fields must be present.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -30,11 +30,11 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// The action of a line.
+/// The action in a line.
 pub(crate) enum ActionLine<'a> {
     Add(AddLine<'a>),
     Remove(RemoveLine<'a>),
-    /// Any other action: these are few, so they are owned.
+    /// Any other action. It is owned, because there are only few of them.
     Other(Action),
 }
 
@@ -42,14 +42,14 @@ impl<'a> ActionLine<'a> {
     /// Parses a line; returns `None` for a line without a known action.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog), with a hint that depends on whether the line is torn.
+    /// [`CorruptLog`](crate::ErrorKind::CorruptLog), with a hint that depends on whether the line was cut off.
     pub(crate) fn parse(line: &'a [u8]) -> Result<Option<Self>> {
         match serde_json::from_slice(line) {
             Ok(Line(action)) => Ok(action),
             Err(error) => {
                 let (message, hint) = match error.is_eof() {
                     true => (
-                        "the line is torn",
+                        "the line is cut off",
                         "its writer died while writing; restore the file, or read a version before it",
                     ),
                     false => (
@@ -62,7 +62,7 @@ impl<'a> ActionLine<'a> {
         }
     }
 
-    /// Returns the action's key in the log.
+    /// Returns the key of the action in the log's JSON.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Add(_) => "add",
@@ -84,7 +84,7 @@ impl From<ActionLine<'_>> for Action {
 
 struct Line<'a>(Option<ActionLine<'a>>);
 
-/// The keys of a line that are known.
+/// The keys of known actions in a line.
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "camelCase")]
 enum Key {
@@ -154,7 +154,7 @@ where
     Ok(map.next_value::<Option<T>>()?.map(|action| ActionLine::Other(action.into())))
 }
 
-/// An `add` that borrows from its line; see [`Add`].
+/// An `add` action that borrows from its line. See [`Add`].
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AddLine<'a> {
@@ -221,14 +221,14 @@ impl<'a> From<&'a Add> for AddLine<'a> {
     }
 }
 
-/// The version checksum holds `add` actions outside of lines.
+/// Version checksum files also contain `add` actions, which are not whole lines.
 impl<'de> Deserialize<'de> for Add {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         AddLine::deserialize(deserializer).map(Self::from)
     }
 }
 
-/// A `remove` that borrows from its line; see [`Remove`].
+/// A `remove` action that borrows from its line. See [`Remove`].
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RemoveLine<'a> {
@@ -273,7 +273,7 @@ impl From<RemoveLine<'_>> for Remove {
     }
 }
 
-/// A string that borrows from the line unless it has escapes.
+/// A string that borrows from the line, unless it has escapes.
 pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
@@ -298,13 +298,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// A string with its quotes and escapes, for statistics that few readers need.
+/// A JSON string that keeps its quotes and escapes. It is used for statistics, which few readers need.
 #[derive(Clone, Copy)]
 pub(crate) struct EscapedText<'a>(&'a RawValue);
 
 impl<'a> EscapedText<'a> {
     pub(crate) fn unescaped(self) -> Cow<'a, str> {
-        // Cannot fail: the text was checked when it was read.
+        // Decoding cannot fail, because the text was checked when it was read.
         serde_json::from_str::<Text<'a>>(self.0.get()).map(|text| text.0).unwrap_or_default()
     }
 }
@@ -315,7 +315,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for EscapedText<'a> {
         if !raw.get().starts_with('"') {
             return Err(D::Error::custom("statistics are not a string"));
         }
-        // A raw value is checked except for surrogates that stand alone.
+        // Reading a raw JSON value does not check for unpaired surrogates.
         if raw.get().contains("\\u") {
             serde_json::from_str::<String>(raw.get()).map_err(D::Error::custom)?;
         }
@@ -323,7 +323,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for EscapedText<'a> {
     }
 }
 
-/// A map from string to nullable string, in the order of the text. No key occurs twice.
+/// A map from string to nullable string, in the order of the JSON text. No key occurs twice.
 pub(crate) struct Pairs<'a>(pub(crate) Vec<(Text<'a>, Option<Text<'a>>)>);
 
 impl<'a> Pairs<'a> {
@@ -339,10 +339,10 @@ impl Pairs<'_> {
         self.0.into_iter().map(|(key, value)| (owned(key), value.map(owned))).collect()
     }
 
-    /// Returns a key that occurs twice.
+    /// Returns a key that occurs twice, if there is one.
     pub(crate) fn duplicate(&self) -> Option<&str> {
         let keys = || self.0.iter().map(|(key, _)| key.0.as_ref());
-        // Tables have few partition columns, and comparing few keys is faster than hashing them.
+        // Tables have few partition columns, and comparing a few keys takes less time than hashing them.
         if self.0.len() <= 8 {
             return keys()
                 .enumerate()

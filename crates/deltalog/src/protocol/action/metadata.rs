@@ -1,4 +1,4 @@
-//! `metaData`. (PROTOCOL, "Change Metadata".)
+//! The `metaData` action. (PROTOCOL, "Change Metadata".)
 
 use std::collections::BTreeMap;
 
@@ -15,23 +15,23 @@ use crate::protocol::schema::StructType;
 pub struct Metadata {
     /// The unique id of the table.
     pub id: String,
-    /// The name that a user gave the table.
+    /// The name that a user has given the table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The description that a user gave the table.
+    /// The description that a user has given the table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The encoding of the data files.
     pub format: Format,
-    /// The schema as JSON, byte for byte as it was written.
+    /// The schema as JSON text, byte for byte as it was written.
     ///
-    /// The protocol requires it, but some writers omit it or write `null` in a table without columns. It is
-    /// empty in that case, and is omitted again when written.
+    /// The protocol requires a schema, but some writers omit it, or write `null`, for a table without columns. This
+    /// field is then empty, and is omitted when the action is written again.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
     pub schema_string: String,
     /// The logical names of the partition columns, in order.
     pub partition_columns: Vec<String>,
-    /// When this action was created, in milliseconds since the epoch.
+    /// The time when this action was created, in milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_time: Option<i64>,
     /// The table properties.
@@ -40,8 +40,7 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Returns the parsed schema of the table; it has no columns if [`schema_string`](Self::schema_string) is
-    /// empty.
+    /// Returns the parsed schema of the table. It has no columns if [`schema_string`](Self::schema_string) is empty.
     ///
     /// # Errors
     /// As [`StructType::from_json`].
@@ -57,7 +56,7 @@ impl Metadata {
         self.configuration.get(key).map(String::as_str)
     }
 
-    /// Returns whether the table property `key` is `true`, ignoring case as Spark does.
+    /// Returns whether the table property `key` is `true`. Case is ignored, as in Spark.
     pub fn is_enabled(&self, key: &str) -> bool {
         self.property(key).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
     }
@@ -67,19 +66,19 @@ impl Metadata {
         self.is_enabled("delta.enableChangeDataFeed")
     }
 
-    /// Returns whether the table's checkpoint policy asks for V2 checkpoints.
+    /// Returns whether the table's checkpoint policy requires V2 checkpoints.
     pub fn wants_v2_checkpoints(&self) -> bool {
         self.property("delta.checkpointPolicy").is_some_and(|policy| policy.trim().eq_ignore_ascii_case("v2"))
     }
 }
 
-/// The encoding of the data files. (PROTOCOL, "Format Specification".)
+/// The format of the data files. (PROTOCOL, "Format Specification".)
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Format {
-    /// The name of the encoding; `parquet` for all current tables.
+    /// The name of the format, which is `parquet` for all tables today.
     pub provider: String,
-    /// The options of the encoding.
+    /// The options of the format.
     #[serde(default, deserialize_with = "null_as_default")]
     pub options: BTreeMap<String, String>,
 }

@@ -1,7 +1,7 @@
 //! Actions: the contents of one line of a commit. (PROTOCOL, "Actions".)
 //!
-//! Each action has its own file, and fields have the names of the protocol. A line is a JSON object with one
-//! key:
+//! Each action has a file of its own, and its fields have the protocol's names. A line is a JSON object with one key,
+//! the name of the action:
 //!
 //! ```text
 //! {"add":{"path":"part-0.parquet","partitionValues":{},"size":10,"modificationTime":0,"dataChange":true}}
@@ -9,9 +9,9 @@
 //!   └ Action::Add ────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! - Unknown actions and unknown fields are ignored, as "Protocol Evolution" requires; a change that must not
-//!   be ignored raises the protocol version.
-//! - [`line`] parses lines and has the rules for what is missing or `null`.
+//! - Unknown actions and unknown fields are ignored, as "Protocol Evolution" requires. A change that readers must not
+//!   ignore comes with a higher protocol version.
+//! - The module [`line`] parses lines. It also has the rules for values that are missing or `null`.
 //! - Optional fields that are not set are not written.
 //! - JSON nested deeper than serde_json's limit (128) is an error, not a stack overflow.
 
@@ -47,11 +47,11 @@ pub use txn::SetTransaction;
 
 use crate::error::{Error, Result};
 
-/// A map from partition column to value, both strings; `None` is the null partition. (PROTOCOL, "Partition
-/// Value Serialization".)
+/// A map from the names of partition columns to values, both strings. `None` is the null partition. (PROTOCOL,
+/// "Partition Value Serialization".)
 pub type PartitionValues = std::collections::BTreeMap<String, Option<String>>;
 
-/// Free-form tags of an action.
+/// The tags of an action, which may have any names.
 pub type Tags = std::collections::BTreeMap<String, Option<String>>;
 
 /// One action of the log.
@@ -59,11 +59,11 @@ pub type Tags = std::collections::BTreeMap<String, Option<String>>;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Action {
-    /// A logical file that belongs to the table as of this version.
+    /// Adds a logical file to the table.
     Add(Add),
-    /// A logical file that no longer belongs to the table.
+    /// Removes a logical file from the table.
     Remove(Remove),
-    /// A file with the row-level changes of this version.
+    /// Names a file with the row-level changes of this version.
     Cdc(AddCdcFile),
     /// The table's schema, partitioning and configuration.
     #[serde(rename = "metaData")]
@@ -85,7 +85,8 @@ pub enum Action {
 impl Action {
     /// Parses one line of a commit, a compaction or a JSON checkpoint.
     ///
-    /// Returns `None` for a line without a known action: an action of a later protocol, or only `null`s.
+    /// Returns `None` for a line without a known action: it may have an action of a newer protocol, or only `null`
+    /// values.
     ///
     /// # Errors
     /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) if the line is not a JSON object, lacks a required field,
@@ -105,7 +106,7 @@ impl Action {
         })
     }
 
-    /// Returns the action's key in the log.
+    /// Returns the key of the action in the log's JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Add(_) => "add",

@@ -1,4 +1,4 @@
-//! `protocol`. (PROTOCOL, "Protocol Evolution".)
+//! The `protocol` action. (PROTOCOL, "Protocol Evolution".)
 
 use serde::{Deserialize, Serialize};
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Protocol {
-    /// The version of the reader protocol.
+    /// The version of the protocol that readers must implement.
     pub min_reader_version: i32,
-    /// The version of the writer protocol.
+    /// The version of the protocol that writers must implement.
     pub min_writer_version: i32,
-    /// The features that a reader must implement; present with reader version 3 only.
+    /// The features that readers must implement. Only present with reader version 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reader_features: Option<Vec<String>>,
-    /// The features that a writer must implement; present with writer version 7 only.
+    /// The features that writers must implement. Only present with writer version 7.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writer_features: Option<Vec<String>>,
 }

@@ -1,4 +1,4 @@
-//! `remove`. (PROTOCOL, "Add File and Remove File".)
+//! The `remove` action. (PROTOCOL, "Add File and Remove File".)
 
 use serde::Serialize;
 
@@ -8,13 +8,14 @@ use super::{DeletionVectorDescriptor, PartitionValues, Tags};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Remove {
-    /// The data file's URI as spelled in the log: relative to the table's root or absolute; percent-encoded.
+    /// The URI of the data file, spelled as in the log: percent-encoded, and either absolute or relative to the table's
+    /// root.
     pub path: String,
-    /// When the file was removed, in milliseconds since the epoch; if absent, it expires as if removed at
-    /// time 0.
+    /// The time when the file was removed, in milliseconds since the epoch. If it is absent, the file counts as removed
+    /// at time 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<i64>,
-    /// Whether the action changes the table's rows; `false` if it only rearranges them.
+    /// Whether the action changes the table's rows; `false` if it only moves rows between files.
     pub data_change: bool,
     /// Whether `partitionValues`, `size` and `tags` are present.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -22,22 +23,22 @@ pub struct Remove {
     /// Partition values, keyed by physical column name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition_values: Option<PartitionValues>,
-    /// Size of the data file in bytes.
+    /// The size of the data file in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<i64>,
-    /// Statistics as JSON text.
+    /// The file's statistics as JSON text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stats: Option<String>,
     /// Free-form metadata.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Tags>,
-    /// The deletion vector that was part of the logical file.
+    /// The deletion vector that the logical file had.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_vector: Option<DeletionVectorDescriptor>,
     /// The default row id of the file's first row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_row_id: Option<i64>,
-    /// The first version that added this path.
+    /// The first table version in which a file with this path was added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_row_commit_version: Option<i64>,
 }

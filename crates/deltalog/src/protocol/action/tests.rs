@@ -1,4 +1,4 @@
-//! The protocol's own examples, and round trips of lines.
+//! Tests with the protocol's examples, and round trips of lines.
 
 use proptest::prelude::*;
 
@@ -9,8 +9,8 @@ fn parse(line: &str) -> Action {
     Action::parse_line(line).unwrap().unwrap()
 }
 
-/// All examples of the sections "Change Metadata" to "Checkpoint Metadata". The `protocol` example uses the
-/// field names of its table.
+/// All examples of the sections "Change Metadata" to "Checkpoint Metadata". In the example of `protocol`, the fields
+/// have the names that the table in its section gives them.
 const EXAMPLES: &[(&str, &str)] = &[
     (
         "metaData",
@@ -168,7 +168,7 @@ fn null_maps_and_options_count_as_absent() {
     );
 }
 
-/// The first commit of Delta Live Tables has this form.
+/// The first commit of a Delta Live Tables pipeline has metadata in this form.
 #[test]
 fn metadata_without_a_schema_has_no_columns() {
     let line = concat!(

@@ -1,66 +1,67 @@
-//! The gates for reading and writing. This is the only place that says which features are implemented.
+//! The checks for reading and writing a table. Only this file determines which table features are implemented.
 
 use super::{FeatureKind, READER_VERSION, TableFeature, WRITER_VERSION};
 use crate::error::{Error, Result};
 use crate::protocol::action::{Metadata, Protocol};
 
-/// How far a feature is implemented for readers or for writers.
+/// Whether a feature is implemented for readers or for writers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Support {
-    /// Fully implemented, or without requirements for this side.
+    /// Fully implemented, or without requirements for these clients.
     Full,
     /// Not implemented.
     Missing,
 }
 
-/// Returns how far readers support a feature.
+/// Returns whether a feature is implemented for readers.
 fn reader_support(feature: &TableFeature) -> Support {
     match feature {
-        // Readers only have to know the name of `vacuumProtocolCheck`; they do not vacuum.
+        // For readers, it is enough to know the name of `vacuumProtocolCheck`, because they do not vacuum.
         TableFeature::VacuumProtocolCheck | TableFeature::TimestampNtz | TableFeature::ColumnMapping => {
             Support::Full
         }
         TableFeature::DeletionVectors => Support::Full,
-        // Type changes that are not widenings are refused where the schema is read.
+        // Type changes that are not widenings are refused when the schema is read.
         TableFeature::TypeWidening | TableFeature::TypeWideningPreview => Support::Full,
         TableFeature::V2Checkpoint => Support::Full,
         TableFeature::VariantType | TableFeature::VariantTypePreview => Support::Full,
         TableFeature::VariantShredding | TableFeature::VariantShreddingPreview => Support::Full,
-        // A writer feature has no requirements for readers, in either list.
+        // A writer feature has no requirements for readers, whichever list names it.
         feature if feature.kind() == Some(FeatureKind::Writer) => Support::Full,
         _ => Support::Missing,
     }
 }
 
-/// Returns how far writers support a feature.
+/// Returns whether a feature is implemented for writers.
 fn writer_support(feature: &TableFeature) -> Support {
     match feature {
-        // `ensure_removable` enforces it.
+        // `ensure_removable` enforces this feature.
         TableFeature::AppendOnly => Support::Full,
-        // Replay preserves domains, and two commits of one domain conflict.
+        // Replaying the log preserves metadata domains, and two concurrent commits of the same domain conflict.
         TableFeature::DomainMetadata => Support::Full,
-        // Each attempt to commit assigns timestamps and row ids again. Rows that are copied keep their ids
-        // (`row_copy`).
+        // Each attempt to commit assigns timestamps and row ids again. Copied rows keep their ids (`row_copy`).
         TableFeature::InCommitTimestamp | TableFeature::RowTracking => Support::Full,
         TableFeature::TimestampNtz | TableFeature::VacuumProtocolCheck => Support::Full,
         // Checkpoints are written in all allowed forms, except as multi-part checkpoints.
         TableFeature::V2Checkpoint => Support::Full,
-        // Usually, files are removed as a whole or get deletion vectors, and new files have only new rows. If the
-        // changes of a statement cannot be derived from that, it writes change data files (`rewrite::row_writer`).
+        // Usually, changed rows follow from the files: files are removed as a whole or get deletion vectors, and new
+        // files have only new rows. If they do not follow for a statement, it writes change data files
+        // (`rewrite::row_writer`).
         TableFeature::DeletionVectors | TableFeature::ChangeDataFeed => Support::Full,
-        // Files have physical names and field ids; see `TableWriteSpec`.
+        // Data files have physical column names and field ids; see `TableWriteSpec`.
         TableFeature::ColumnMapping => Support::Full,
-        // Variants are written unshredded, which tables with shredded variants also allow.
+        // Variants are written unshredded, which is also allowed in tables with shredded variants.
         TableFeature::VariantType | TableFeature::VariantTypePreview => Support::Full,
         TableFeature::VariantShredding | TableFeature::VariantShreddingPreview => Support::Full,
-        // The clean-up creates no checkpoint, and deletes none after the version to which it truncates the log. A
-        // checkpoint of an old version is written only if the features of that version are known.
+        // The log clean-up creates no checkpoint, and deletes none after the version to which it truncates the log. A
+        // checkpoint of an old version is only written if the features of that version are known.
         TableFeature::CheckpointProtection => Support::Full,
-        // Names of collations are kept. Statistics compare bytes, which the feature allows.
+        // The names of collations are kept. Statistics compare strings by their bytes, which the feature allows.
         TableFeature::Collations | TableFeature::CollationsPreview => Support::Full,
-        // Files have the current types of the columns.
+        // New data files have the current types of the columns.
         TableFeature::TypeWidening | TableFeature::TypeWideningPreview => Support::Full,
-        // `DataWriter` binds their expressions or refuses the table, and checks each row. Spark evaluates them itself.
+        // `DataWriter` compiles the expressions of constraints, or refuses the table, and checks each row. Spark
+        // evaluates them itself.
         TableFeature::Invariants
         | TableFeature::CheckConstraints
         | TableFeature::GeneratedColumns
@@ -70,16 +71,16 @@ fn writer_support(feature: &TableFeature) -> Support {
         TableFeature::IcebergCompatV1 | TableFeature::IcebergCompatV2 | TableFeature::IcebergCompatV3 => {
             Support::Full
         }
-        // `TableWriteSpec` determines which columns files contain.
+        // `TableWriteSpec` determines which columns data files contain.
         TableFeature::MaterializePartitionColumns => Support::Full,
-        // Rows are added unclustered, with statistics of the clustering columns (`TableWriteSpec::of`), and clustered
-        // by `optimize::clustered`.
+        // New rows are added unclustered, with statistics of the clustering columns (`TableWriteSpec::of`).
+        // `optimize::clustered` clusters them later.
         TableFeature::Clustering => Support::Full,
         _ => Support::Missing,
     }
 }
 
-/// Returns whether tables with the feature can be written.
+/// Returns whether tables with this feature can be written.
 pub(super) fn is_writable(feature: &TableFeature) -> bool {
     writer_support(feature) == Support::Full
 }
@@ -104,12 +105,12 @@ fn missing(features: Vec<TableFeature>, support: fn(&TableFeature) -> Support) -
     features.into_iter().filter(|feature| support(feature) == Support::Missing).collect()
 }
 
-/// Refuses a table that cannot be read correctly.
+/// Refuses a table that this crate cannot read correctly.
 ///
 /// # Errors
-/// [`Unsupported`](crate::error::ErrorKind::Unsupported) if features, the protocol version or the file format are
-/// not implemented; names them. [`CorruptLog`](crate::error::ErrorKind::CorruptLog) if the specification does not
-/// allow the protocol.
+/// [`Unsupported`](crate::error::ErrorKind::Unsupported), naming what is missing, if features, the protocol version or
+/// the file format are not implemented. [`CorruptLog`](crate::error::ErrorKind::CorruptLog) if the specification does
+/// not allow the protocol.
 pub fn ensure_readable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     ensure_readable_except(protocol, metadata, &[]).map_err(|error| {
         let only_by_catalog =
@@ -118,7 +119,7 @@ pub fn ensure_readable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     })
 }
 
-/// Does the same check as [`ensure_readable`], for a table whose catalog was asked for its unpublished commits.
+/// Does the same check as [`ensure_readable`], for a table whose catalog has provided its unpublished commits.
 ///
 /// # Errors
 /// As [`ensure_readable`].
@@ -154,7 +155,7 @@ fn needs_catalog() -> Error {
     )
 }
 
-/// Refuses a table that cannot be read and written correctly.
+/// Refuses a table that this crate cannot both read and write correctly.
 ///
 /// # Errors
 /// As [`ensure_readable`].
@@ -165,9 +166,10 @@ pub fn ensure_writable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     ensure_readable(protocol, metadata)
 }
 
-/// Refuses a table whose checkpoints would be incomplete, because it has a feature whose actions are unknown here.
+/// Refuses a table whose checkpoints would be incomplete, because it may have actions of a feature that this crate does
+/// not know.
 ///
-/// Features that are known by name add no unknown actions, even if tables with them cannot be written here.
+/// Features whose names are known add no unknown actions, even if this crate cannot write tables with them.
 ///
 /// # Errors
 /// As [`ensure_readable`].
@@ -181,7 +183,7 @@ pub fn ensure_checkpointable(protocol: &Protocol) -> Result<()> {
 
 /// Checks that rows of the table may be changed or removed. (PROTOCOL, "Append-only Tables".)
 ///
-/// The property counts under every protocol, even one that does not require writers to respect it.
+/// The property applies under every protocol, even one that does not require writers to respect it.
 ///
 /// # Errors
 /// `InvalidArgument` if the table is append-only.

@@ -1,11 +1,11 @@
-//! Table features, and the gates that refuse tables with unimplemented ones. (PROTOCOL, "Table Features",
-//! "Valid Feature Names in Table Features", "Reader Version Requirements", "Writer Version Requirements".)
+//! Table features, and the checks that refuse tables with features that are not implemented. (PROTOCOL, "Table
+//! Features", "Valid Feature Names in Table Features", "Reader Version Requirements", "Writer Version Requirements".)
 //!
-//! - A feature is *supported* by a table if its protocol implies it (legacy versions) or lists it. It is *active* if
-//!   the table's metadata uses it. Some features can be active without a trace in the metadata; those count as active
+//! - A feature is *supported* by a table if the protocol lists it or, for legacy versions, implies it. It is *active*
+//!   if the table's metadata uses it. Some features can be in use without a trace in the metadata; they count as active
 //!   as soon as they are supported.
-//! - Features that are unknown or not implemented are refused by name. The gates start strict; code that
-//!   implements a feature changes its entry in `gate.rs`.
+//! - Features that are unknown or not implemented are refused by name. Code that implements a feature must allow it in
+//!   `gate.rs`.
 
 mod gate;
 mod new_table;
@@ -27,9 +27,9 @@ pub use table_feature::{FeatureKind, TableFeature};
 use super::action::Protocol;
 use crate::error::{Error, Result};
 
-/// The newest version of the reader protocol: the one with feature lists.
+/// The newest version of the reader protocol. It is the first version with a list of features.
 pub const READER_VERSION: i32 = 3;
-/// The newest version of the writer protocol: the one with feature lists.
+/// The newest version of the writer protocol. It is the first version with a list of features.
 pub const WRITER_VERSION: i32 = 7;
 
 impl Protocol {
@@ -37,8 +37,8 @@ impl Protocol {
     ///
     /// # Errors
     /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) for a version below 1, for a feature list with a version
-    /// that has none, for a version that lacks its feature list, and for reader version 3 with a writer
-    /// version below 7. Versions above the newest are left to the gates.
+    /// that does not have one, for a version that lacks its feature list, and for reader version 3 with a writer
+    /// version below 7. Versions above the newest are refused by the checks in `gate.rs`.
     pub fn validate(&self) -> Result<()> {
         let corrupt = |what: &str| {
             let (reader, writer) = (self.min_reader_version, self.min_writer_version);
@@ -46,7 +46,7 @@ impl Protocol {
                 "protocol (reader version {reader}, writer version {writer}) {what}"
             )))
         };
-        // Empty lists are ignored: some writers write one with versions that have none.
+        // Empty lists are ignored, because some writers write them with versions that have no lists.
         let lists =
             |features: &Option<Vec<String>>| features.as_ref().is_some_and(|features| !features.is_empty());
         if self.min_reader_version < 1 || self.min_writer_version < 1 {
@@ -70,7 +70,7 @@ impl Protocol {
         Ok(())
     }
 
-    /// Returns the features that a reader must implement, implied or listed.
+    /// Returns the features that a reader must implement, whether the protocol implies or lists them.
     pub fn reader_features(&self) -> Vec<TableFeature> {
         if self.min_reader_version >= READER_VERSION {
             return listed(&self.reader_features);
@@ -82,7 +82,7 @@ impl Protocol {
             .collect()
     }
 
-    /// Returns the features that a writer must implement, implied or listed.
+    /// Returns the features that a writer must implement, whether the protocol implies or lists them.
     pub fn writer_features(&self) -> Vec<TableFeature> {
         if self.min_writer_version >= WRITER_VERSION {
             return listed(&self.writer_features);

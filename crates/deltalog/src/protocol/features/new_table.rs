@@ -1,4 +1,4 @@
-//! The protocol of a new table: the oldest that supports its columns and properties.
+//! Determines the protocol of a new table: the oldest one that supports its columns and properties.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::protocol::action::{Metadata, Protocol};
 use crate::protocol::properties::MATERIALIZE_PARTITION_COLUMNS;
 use crate::protocol::schema::{DataType, PrimitiveType, StructType};
 
-/// The features whose use is visible in the metadata; see [`TableFeature::is_active`].
+/// The features whose use can be seen in the metadata. See [`TableFeature::is_active`].
 const TRACED: [TableFeature; 13] = [
     TableFeature::Invariants,
     TableFeature::CheckConstraints,
@@ -29,8 +29,8 @@ const TRACED: [TableFeature; 13] = [
 /// Returns the protocol for a new table with this schema and these properties.
 ///
 /// # Errors
-/// [`Unsupported`](crate::error::ErrorKind::Unsupported) names every feature that a property or a column requires
-/// but that cannot be written. Also the errors of [`required_features`].
+/// [`Unsupported`](crate::error::ErrorKind::Unsupported), naming every feature that a property or a column requires but
+/// that cannot be written. Also the errors of [`required_features`].
 pub fn protocol_for(schema: &StructType, metadata: &Metadata) -> Result<Protocol> {
     let asked = required_features(schema, metadata)?;
     let missing: Vec<_> = asked.iter().filter(|feature| !is_writable(feature)).cloned().collect();
@@ -38,7 +38,7 @@ pub fn protocol_for(schema: &StructType, metadata: &Metadata) -> Result<Protocol
     Ok(protocol_with(&asked))
 }
 
-/// Returns the features that a table with this schema and these properties must support, without those that every
+/// Returns the features that a table with this schema and these properties must support, except those that every
 /// protocol implies.
 ///
 /// # Errors
@@ -86,7 +86,7 @@ pub fn required_features(schema: &StructType, metadata: &Metadata) -> Result<Vec
 
 /// Returns the oldest protocol that supports `features`.
 fn protocol_with(features: &[TableFeature]) -> Protocol {
-    // The oldest writer protocol implies these without listing them.
+    // The oldest writer protocol implies these features without listing them.
     let legacy = [TableFeature::AppendOnly, TableFeature::Invariants];
     let listed: BTreeSet<&str> =
         features.iter().filter(|feature| !legacy.contains(feature)).map(TableFeature::name).collect();

@@ -1,12 +1,12 @@
-//! The list of table features: the specification's, and additional ones that writers use.
+//! The list of table features: those of the specification, and others that writers use.
 
 use std::fmt;
 
 use crate::error::Result;
 use crate::protocol::action::Metadata;
 
-/// The metadata of a field with strings that are not compared byte by byte. It states the collation of each string by
-/// its path, which begins with the name of the field.
+/// The metadata key of a field that contains strings with a collation, which are not compared byte by byte. Its value
+/// maps the path of each such string, beginning with the name of the field, to a collation.
 pub(crate) const COLLATIONS: &str = "__COLLATIONS";
 
 /// The clients that must implement a feature.
@@ -35,7 +35,7 @@ macro_rules! table_features {
         impl TableFeature {
             const KNOWN: &[Self] = &[$(Self::$variant),*];
 
-            /// Returns the feature with that name, or [`TableFeature::Unknown`] if there is none.
+            /// Returns the feature with this name, or [`TableFeature::Unknown`] if no feature has it.
             pub fn from_name(name: &str) -> Self {
                 match name {
                     $($name => Self::$variant,)*
@@ -43,7 +43,7 @@ macro_rules! table_features {
                 }
             }
 
-            /// Returns the name in a `protocol` action.
+            /// Returns the name of the feature in a `protocol` action.
             pub fn name(&self) -> &str {
                 match self {
                     $(Self::$variant => $name,)*
@@ -51,7 +51,7 @@ macro_rules! table_features {
                 }
             }
 
-            /// Returns who must implement the feature; `None` for an unknown one.
+            /// Returns which clients must implement the feature; `None` for an unknown feature.
             pub fn kind(&self) -> Option<FeatureKind> {
                 match self {
                     $(Self::$variant => Some(FeatureKind::$kind),)*
@@ -83,31 +83,31 @@ table_features! {
     AppendOnly = "appendOnly", Writer, writer 2;
     /// "Column Invariants": conditions on single columns, such as NOT NULL.
     Invariants = "invariants", Writer, writer 2;
-    /// "CHECK Constraints": conditions that each row must meet.
+    /// "CHECK Constraints": conditions that each row must satisfy.
     CheckConstraints = "checkConstraints", Writer, writer 3;
-    /// "Add CDC File": commits say which rows they have changed.
+    /// "Add CDC File": commits record which rows they have changed.
     ChangeDataFeed = "changeDataFeed", Writer, writer 4;
     /// "Generated Columns": columns that are computed from other columns.
     GeneratedColumns = "generatedColumns", Writer, writer 4;
     /// "Column Mapping": columns can be renamed and dropped without rewriting files.
     ColumnMapping = "columnMapping", ReaderWriter, reader 2, writer 5;
-    /// "Identity Columns": columns that get numbers by themselves.
+    /// "Identity Columns": columns whose values are numbers that writers generate.
     IdentityColumns = "identityColumns", Writer, writer 6;
     /// "Default Columns": columns with default values.
     AllowColumnDefaults = "allowColumnDefaults", Writer;
     /// "Deletion Vectors": rows are marked as deleted without rewriting files.
     DeletionVectors = "deletionVectors", ReaderWriter;
-    /// "Row Tracking": rows have ids that they keep.
+    /// "Row Tracking": rows have ids that stay the same when the rows are moved or updated.
     RowTracking = "rowTracking", Writer;
     /// "Timestamp without timezone": the type `timestamp_ntz`.
     TimestampNtz = "timestampNtz", ReaderWriter;
-    /// "Domain Metadata": metadata by name, such as the columns of a clustered table.
+    /// "Domain Metadata": named metadata, such as the columns of a clustered table.
     DomainMetadata = "domainMetadata", Writer;
-    /// "V2 Checkpoint Table Feature": checkpoints in several files; unchanged ones are used again.
+    /// "V2 Checkpoint Table Feature": checkpoints of several files, which the next checkpoint may use again.
     V2Checkpoint = "v2Checkpoint", ReaderWriter;
-    /// "Iceberg Compatibility V1": data files that readers of Iceberg understand.
+    /// "Iceberg Compatibility V1": data files that Iceberg readers can read.
     IcebergCompatV1 = "icebergCompatV1", Writer;
-    /// "Iceberg Compatibility V2": the same, with lists and maps.
+    /// "Iceberg Compatibility V2": data files that Iceberg readers can read, with lists and maps.
     IcebergCompatV2 = "icebergCompatV2", Writer;
     /// Compatibility with version 3 of the Iceberg format.
     IcebergCompatV3 = "icebergCompatV3", Writer;
@@ -115,11 +115,11 @@ table_features! {
     IcebergWriterCompatV1 = "icebergWriterCompatV1", Writer;
     /// As `icebergWriterCompatV1`, for version 3 of the Iceberg format.
     IcebergWriterCompatV3 = "icebergWriterCompatV3", Writer;
-    /// "Clustered Table": rows are ordered by columns that can be changed.
+    /// "Clustered Table": rows are stored close together by the values of columns, and these columns can be changed.
     Clustering = "clustering", Writer;
-    /// "VACUUM Protocol Check": VACUUM checks first whether it knows the table's features.
+    /// "VACUUM Protocol Check": before it deletes files, VACUUM checks whether it knows the table's features.
     VacuumProtocolCheck = "vacuumProtocolCheck", ReaderWriter;
-    /// "In-Commit Timestamps": the time of a commit is in the commit.
+    /// "In-Commit Timestamps": the time of a commit is recorded in the commit itself.
     InCommitTimestamp = "inCommitTimestamp", Writer;
     /// The preview of `inCommitTimestamp`.
     InCommitTimestampPreview = "inCommitTimestamp-preview", Writer;
@@ -131,21 +131,21 @@ table_features! {
     VariantType = "variantType", ReaderWriter;
     /// The preview of `variantType`.
     VariantTypePreview = "variantType-preview", ReaderWriter;
-    /// Variants that are stored in parts.
+    /// Variants of which parts are stored as columns of their own.
     VariantShredding = "variantShredding", ReaderWriter;
     /// The preview of `variantShredding`.
     VariantShreddingPreview = "variantShredding-preview", ReaderWriter;
-    /// Commits that go through a catalog.
+    /// Commits are made through a catalog.
     CatalogManaged = "catalogManaged", ReaderWriter;
     /// An earlier name of `catalogManaged`.
     CatalogOwned = "catalogOwned", ReaderWriter;
     /// The preview of `catalogOwned`.
     CatalogOwnedPreview = "catalogOwned-preview", ReaderWriter;
-    /// Commits that go through a coordinator.
+    /// Commits are made through a coordinator.
     CoordinatedCommitsPreview = "coordinatedCommits-preview", Writer;
     /// Checkpoints that must be kept after a feature was dropped.
     CheckpointProtection = "checkpointProtection", Writer;
-    /// Data files that also hold the partition columns.
+    /// Data files that contain the partition columns too.
     MaterializePartitionColumns = "materializePartitionColumns", Writer;
     /// String columns with a collation.
     Collations = "collations", Writer;
@@ -153,9 +153,9 @@ table_features! {
     CollationsPreview = "collations-preview", Writer;
     /// The types `geometry` and `geography`.
     Geospatial = "geospatial", ReaderWriter;
-    /// A table that has moved elsewhere, for readers too.
+    /// A table that has moved to another location; for readers and writers.
     RedirectReaderWriterPreview = "redirectReaderWriter-preview", ReaderWriter;
-    /// A table that has moved elsewhere, for writers.
+    /// A table that has moved to another location; for writers only.
     RedirectWriterOnlyPreview = "redirectWriterOnly-preview", Writer;
 }
 
@@ -165,12 +165,13 @@ impl TableFeature {
         Self::KNOWN.iter().cloned()
     }
 
-    /// Returns the features that a table with this feature must support as well.
+    /// Returns the other features that a table with this feature must support.
     pub fn requires(&self) -> &'static [Self] {
         match self {
-            // The domain `delta.rowTracking` holds the high water mark, and `delta.clustering` the columns.
+            // The domain `delta.rowTracking` holds the high water mark of row ids, and `delta.clustering` the
+            // clustering columns.
             Self::RowTracking | Self::Clustering => &[Self::DomainMetadata],
-            // The domain `collations` may hold the versions that statistics are for.
+            // The domain `collations` may hold the versions of collations for which statistics were computed.
             Self::Collations | Self::CollationsPreview => &[Self::DomainMetadata],
             Self::IcebergCompatV1 | Self::IcebergCompatV2 => &[Self::ColumnMapping],
             Self::IcebergCompatV3 => &[Self::ColumnMapping, Self::RowTracking, Self::DomainMetadata],
@@ -179,13 +180,13 @@ impl TableFeature {
         }
     }
 
-    /// Returns whether the metadata of a table that supports this feature uses it.
+    /// Returns whether the metadata of a table that supports this feature shows that the table uses it.
     ///
-    /// Returns `true` if the metadata does not show it. For example, the log may hold deletion vectors although
+    /// Also returns `true` if the metadata cannot show it. For example, the log may contain deletion vectors although
     /// the property that allows new ones is off.
     ///
     /// # Errors
-    /// As [`Metadata::schema`], for features whose traces are in the schema.
+    /// As [`Metadata::schema`], for features that are recognized by the schema.
     pub fn is_active(&self, metadata: &Metadata) -> Result<bool> {
         let field_has = |matches: fn(&str) -> bool| {
             Ok(metadata
@@ -216,7 +217,7 @@ impl TableFeature {
     }
 }
 
-/// The name in a `protocol` action.
+/// Formats the name of the feature in a `protocol` action.
 impl fmt::Display for TableFeature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -1,10 +1,10 @@
 //! Upgrades the protocol of an existing table to support more features, or lowers it by one feature. (PROTOCOL, "Table
 //! Features for New and Existing Tables", "Supported Features".)
 //!
-//! - An upgrade lowers no version and removes no feature.
-//! - The versions with feature lists name all features that the older version implied: each of them counts as used,
+//! - An upgrade never lowers a version or removes a feature.
+//! - A protocol with feature lists lists all features that the older version implied. Each of them counts as used,
 //!   because older versions of the table are not examined.
-//! - A feature for readers is listed for readers and for writers.
+//! - A feature that readers must implement is listed for readers and for writers.
 //! - When a feature is dropped, the table gets the lowest versions that support exactly the remaining features, as in
 //!   the JVM implementation.
 
@@ -12,14 +12,14 @@ use super::{FeatureKind, READER_VERSION, TableFeature, WRITER_VERSION};
 use crate::protocol::action::Protocol;
 
 impl Protocol {
-    /// Returns whether readers (if the feature concerns them) and writers must implement `feature`.
+    /// Returns whether writers, and readers if the feature concerns them, must implement `feature`.
     pub fn supports(&self, feature: &TableFeature) -> bool {
         let is_for_readers = feature.kind() == Some(FeatureKind::ReaderWriter);
         self.writer_features().contains(feature)
             && (!is_for_readers || self.reader_features().contains(feature))
     }
 
-    /// Returns the oldest protocol that supports what this one supports, and `features` as well.
+    /// Returns the oldest protocol that supports what this one supports, and also `features`.
     #[must_use]
     pub fn supporting(&self, features: &[TableFeature]) -> Self {
         if features.iter().all(|feature| self.supports(feature)) {
@@ -46,12 +46,12 @@ impl Protocol {
         }
     }
 
-    /// Returns the protocol with at least the versions `reader` and `writer`, in which all features of these versions
-    /// are supported.
+    /// Returns a protocol with at least the versions `reader` and `writer`, which supports all features that these
+    /// versions imply.
     ///
-    /// The versions with feature lists do not imply any features, so upgrading to them changes nothing else. A protocol
-    /// with feature lists keeps its versions and lists what the requested versions imply. Writers from version 5 on
-    /// need reader version 2.
+    /// The versions with feature lists imply no features, so upgrading to them changes nothing else. A protocol that
+    /// already has feature lists keeps its versions, and the features that the requested versions imply are added to
+    /// its lists. Writer versions from 5 on need reader version 2.
     #[must_use]
     pub fn upgraded(&self, reader: i32, writer: i32) -> Self {
         let writer = if writer >= WRITER_VERSION { 1 } else { writer };
@@ -68,7 +68,7 @@ impl Protocol {
         }
     }
 
-    /// Returns the lowest protocol that supports what this one supports, except `feature`.
+    /// Returns the lowest protocol that supports what this one supports, without `feature`.
     #[must_use]
     pub fn without(&self, feature: &TableFeature) -> Self {
         let mut readers = self.reader_features();
@@ -97,7 +97,7 @@ impl Protocol {
     }
 }
 
-/// The first writer version that implies column mapping, which readers must know as well.
+/// The first writer version that implies column mapping, which readers must also implement.
 const MAPPING_WRITER_VERSION: i32 = 5;
 
 fn names(features: &[TableFeature]) -> Vec<String> {
@@ -112,7 +112,7 @@ mod tests {
         Protocol { min_reader_version: reader, min_writer_version: writer, ..Protocol::default() }
     }
 
-    /// Every protocol that a table can have before an upgrade.
+    /// Returns every protocol that a table can have before an upgrade.
     fn protocols() -> Vec<Protocol> {
         let mut all: Vec<_> =
             (1..=2).flat_map(|reader| (1..=6).map(move |writer| legacy(reader, writer))).collect();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_bring_the_features_that_they_imply_and_lower_nothing() {
+    fn an_upgrade_to_versions_adds_their_features_and_lowers_nothing() {
         for from in protocols() {
             for (reader, writer) in (1..=3).flat_map(|reader| (1..=7).map(move |writer| (reader, writer))) {
                 let to = from.upgraded(reader, writer);

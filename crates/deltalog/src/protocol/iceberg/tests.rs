@@ -1,4 +1,4 @@
-//! The rules of each version for tables. (PROTOCOL, "Iceberg Compatibility V1", "… V2", "… V3".)
+//! Tests of the rules that each version has for tables. (PROTOCOL, "Iceberg Compatibility V1", "… V2", "… V3".)
 
 use super::*;
 use crate::ErrorKind;
@@ -42,7 +42,7 @@ fn checked(
     version.check(&protocol, &metadata, &struct_of(vec![StructField::new("c", data_type, true)]))
 }
 
-/// Returns the features and properties that a table of the version needs in addition to mapped columns.
+/// Returns the features and properties that a table of this version needs besides column mapping.
 fn tracking(version: IcebergCompat) -> (&'static [TableFeature], &'static [(&'static str, &'static str)]) {
     match version {
         IcebergCompat::V1 | IcebergCompat::V2 => (&[], &[]),

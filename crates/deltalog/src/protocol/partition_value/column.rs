@@ -1,4 +1,4 @@
-//! Typed columns from the partition values of the log.
+//! Converts the log's partition values to typed columns.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ enum Values {
 }
 
 impl PartitionColumnBuilder {
-    /// Creates an empty column of `data_type`; messages show `column` as its name.
+    /// Creates an empty column of type `data_type`. Errors use `column` as its name.
     pub fn new(column: &str, data_type: &PrimitiveType) -> Self {
         let values = match *data_type {
             PrimitiveType::String => Values::String(StringBuilder::new()),
@@ -67,10 +67,11 @@ impl PartitionColumnBuilder {
         Self { column: column.to_owned(), data_type: *data_type, values }
     }
 
-    /// Appends a value of the log; missing and empty values are null.
+    /// Appends a partition value, spelled as in the log. Missing and empty values are null.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) if the value does not have the column's type; names both.
+    /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) if the value does not have the column's type. The message
+    /// has both.
     pub fn append(&mut self, value: Option<&str>) -> Result<()> {
         let value = value.filter(|value| !value.is_empty());
         self.values.append(value).ok_or_else(|| {
@@ -81,7 +82,7 @@ impl PartitionColumnBuilder {
         })
     }
 
-    /// Returns the array of all values appended so far and resets the builder.
+    /// Returns the array of all values appended so far, and empties the builder.
     pub fn finish(&mut self) -> ArrayRef {
         match &mut self.values {
             Values::String(builder) => Arc::new(builder.finish()),
@@ -102,9 +103,9 @@ impl PartitionColumnBuilder {
 }
 
 impl Values {
-    /// Appends a value or a null. Returns `None` and appends nothing if `value` does not have the type.
+    /// Appends a value or a null. If `value` does not have the type, appends nothing and returns `None`.
     fn append(&mut self, value: Option<&str>) -> Option<()> {
-        /// Parses a value, keeping "null" and "not a value" apart.
+        /// Parses a value. The result distinguishes null from a string that is not a value of the type.
         fn parsed<T>(value: Option<&str>, parse: impl FnOnce(&str) -> Option<T>) -> Option<Option<T>> {
             match value {
                 None => Some(None),

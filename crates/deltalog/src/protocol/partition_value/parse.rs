@@ -1,4 +1,4 @@
-//! Parsers for single values. Each returns `None` for a string that is not a value of its type.
+//! Parsers for single partition values. A parser returns `None` for a string that is not a value of its type.
 
 use crate::protocol::text::{Offset, parse_exact_timestamp};
 
@@ -11,7 +11,7 @@ pub(super) fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// Returns microseconds since the epoch; a time without a zone is in UTC.
+/// Parses microseconds since the epoch. A time without a zone is in UTC.
 pub(super) fn timestamp(text: &str) -> Option<i64> {
     match parse_exact_timestamp(text)? {
         (micros, Offset::None) => Some(micros),
@@ -19,7 +19,7 @@ pub(super) fn timestamp(text: &str) -> Option<i64> {
     }
 }
 
-/// Returns microseconds since 1970-01-01 00:00:00; refuses a zone.
+/// Parses microseconds since 1970-01-01 00:00:00. A value with a zone is refused.
 pub(super) fn timestamp_ntz(text: &str) -> Option<i64> {
     match parse_exact_timestamp(text)? {
         (micros, Offset::None) => Some(micros),

@@ -1,4 +1,4 @@
-//! The examples of "Partition Value Serialization", and round trips.
+//! Tests with the examples of "Partition Value Serialization", and round trips.
 
 use std::sync::Arc;
 

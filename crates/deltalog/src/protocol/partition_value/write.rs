@@ -1,4 +1,4 @@
-//! The strings of partition values in the log, from Arrow arrays.
+//! Converts values of Arrow arrays to partition values, as strings that the log can hold.
 
 use arrow::array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType as ArrowType, TimeUnit};
 use crate::error::{Error, Result};
 use crate::protocol::text::{date_text, decimal_text, seconds_text};
 
-/// Returns the log's string for the value of `array` at `row`, or `None` for null and for values that the log
+/// Returns the value of `array` at `row` as a string for the log. Returns `None` for null, and for values that the log
 /// cannot distinguish from null.
 ///
 /// Accepts the Arrow types of [`PrimitiveType::to_arrow`](crate::protocol::schema::PrimitiveType::to_arrow),
@@ -99,7 +99,7 @@ fn special(value: f64) -> Option<String> {
     }
 }
 
-/// Formats an instant in UTC, or a local time without a zone.
+/// Formats an instant in UTC, or a local date and time without a zone.
 fn timestamp(micros: i64, utc: bool) -> String {
     let (seconds, fraction) = seconds_text(micros);
     match (utc, fraction) {

@@ -1,4 +1,4 @@
-//! Tests of decoding, refusals and encoding.
+//! Tests of how paths are decoded, refused and encoded.
 
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn relative_paths_are_decoded_once() {
     for (raw, decoded) in [
         ("part-0.parquet", "part-0.parquet"),
         ("a%20b/part-0.parquet", "a b/part-0.parquet"),
-        // A Hive-escaped directory name contains a '%' of its own, which the URI escapes again.
+        // The directory name is escaped by Hive, so it contains a '%', which is escaped again in the URI.
         ("ts=2020-01-01%2000%253A00/f", "ts=2020-01-01 00%3A00/f"),
         ("./a//b", "a/b"),
         ("x=1?y#z/f", "x=1?y#z/f"),
@@ -149,8 +149,8 @@ fn sidecar_paths_are_bare_names() {
 }
 
 #[test]
-fn paths_are_encoded_as_java_does_but_ascii_alone() {
-    // Expected values are results of new java.net.URI(null, null, path, null, null).toASCIIString().
+fn paths_are_encoded_as_ascii_in_the_same_way_as_in_java() {
+    // The expected values are results of new java.net.URI(null, null, path, null, null).toASCIIString().
     assert_eq!(encode("a b/%41?#[]{}|\\^`\"<>"), "a%20b/%2541%3F%23%5B%5D%7B%7D%7C%5C%5E%60%22%3C%3E");
     assert_eq!(encode("x/:@&=+$,;_-!.~'()*é日"), "x/:@&=+$,;_-!.~'()*%C3%A9%E6%97%A5");
     assert_eq!(encode("x/\u{a0}\u{7f}\u{2028}"), "x/%C2%A0%7F%E2%80%A8");

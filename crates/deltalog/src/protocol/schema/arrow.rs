@@ -1,8 +1,7 @@
-//! Conversion of schemas to and from Arrow. (PROTOCOL, "Delta Data Type to Parquet Type Mappings", for the
-//! names of list and map parts.)
+//! Converts schemas to and from Arrow. (PROTOCOL, "Delta Data Type to Parquet Type Mappings", for the names of the
+//! parts of lists and maps.)
 //!
-//! Each Delta type has one Arrow type. In the other direction, all Arrow encodings of the same values are
-//! accepted:
+//! Each Delta type becomes one Arrow type. In the other direction, every Arrow encoding of the same values is accepted:
 //!
 //! | Arrow | Delta |
 //! | --- | --- |
@@ -10,14 +9,14 @@
 //! | `UInt8`, `UInt16`, `UInt32`, `Float16` | the next wider type: `short`, `integer`, `long`, `float` |
 //! | `Timestamp` in s, ms, µs, ns, with any zone, or none | `timestamp`, or `timestamp_ntz` |
 //! | `Date64` | `date` |
-//! | decimals of every width | `decimal`; a negative scale becomes digits before the decimal point |
+//! | decimals of every width | `decimal`; with a negative scale, the precision grows by that many digits |
 //!
 //! - A variant is a struct of the binary fields `metadata` and `value`. Its field has Arrow's extension type
 //!   `arrow.parquet.variant`.
-//! - `UInt64` is refused, because values could be lost. Whether a single value fits, such as a timestamp in
-//!   ns, is checked when it is converted.
-//! - Rows have types without metadata. Schemas that are exchanged with other programs have metadata as well
-//!   (`arrow_metadata`).
+//! - `UInt64` is refused, because values could be lost. If it depends on a value whether it fits, as for a timestamp in
+//!   ns, this is checked when the value is converted.
+//! - The schemas of rows have no metadata. Schemas that are exchanged with other programs also have the metadata of
+//!   fields (`arrow_metadata`).
 
 use std::sync::Arc;
 
@@ -32,10 +31,10 @@ use crate::error::{Error, Result};
 /// The metadata keys of an Arrow field's extension type. (Arrow columnar format, "Extension Types".)
 const EXTENSION: &str = "ARROW:extension:name";
 const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
-/// The canonical extension type of variants.
+/// The name of Arrow's extension type for variants.
 const VARIANT_EXTENSION: &str = "arrow.parquet.variant";
 
-/// Returns whether an Arrow field holds variants.
+/// Returns whether an Arrow field contains variants.
 pub(crate) fn is_variant(field: &Field) -> bool {
     field.metadata().get(EXTENSION).is_some_and(|name| name == VARIANT_EXTENSION)
 }
@@ -44,14 +43,14 @@ impl StructType {
     /// Returns the Arrow schema for rows of this schema.
     ///
     /// # Errors
-    /// [`Unsupported`](crate::error::ErrorKind::Unsupported) for a type that cannot be converted to Arrow; names the
-    /// column.
+    /// [`Unsupported`](crate::error::ErrorKind::Unsupported), naming the column, for a type that cannot be converted to
+    /// Arrow.
     pub fn to_arrow(&self) -> Result<Schema> {
         Ok(Schema::new(fields_to_arrow(self, &Place::ROOT, Metadata::Left)?))
     }
 
-    /// Returns the Arrow schema with the metadata of all fields, from which [`StructType::from_arrow`] makes the same
-    /// schema again.
+    /// Returns the Arrow schema with the metadata of all fields. [`StructType::from_arrow`] converts it back to an
+    /// equal schema.
     ///
     /// # Errors
     /// As [`StructType::to_arrow`].
@@ -59,8 +58,8 @@ impl StructType {
         Ok(Schema::new(fields_to_arrow(self, &Place::ROOT, Metadata::Kept)?))
     }
 
-    /// Returns the schema of a table that can hold rows of the Arrow `schema`, with the metadata of its fields, apart
-    /// from Arrow's own (`ARROW:…` and `PARQUET:…`).
+    /// Returns the schema of a table that can hold rows of the Arrow `schema`. It has the metadata of the Arrow fields,
+    /// except Arrow's own (`ARROW:…` and `PARQUET:…`).
     ///
     /// # Errors
     /// [`Unsupported`](crate::error::ErrorKind::Unsupported) for a type that no Delta type can hold,
@@ -79,7 +78,7 @@ impl StructType {
     }
 }
 
-/// Whether metadata of fields are converted.
+/// Whether the metadata of fields is converted too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Metadata {
     Kept,
@@ -101,7 +100,7 @@ fn fields_to_arrow(fields: &StructType, place: &Place<'_>, metadata: Metadata) -
 }
 
 fn field_to_arrow(field: &StructField, parent: &Place<'_>, metadata: Metadata) -> Result<Field> {
-    // A void column contains only nulls, even if the schema says that it is not nullable.
+    // A void column contains only nulls, even if the schema says that the column is not nullable.
     let nullable = field.nullable || field.data_type == PrimitiveType::Void.into();
     let place = parent.child(&field.name);
     let mut arrow = named_to_arrow(&field.name, &field.data_type, nullable, &place, metadata)?;
@@ -241,7 +240,7 @@ fn map_from_arrow(
     })))
 }
 
-/// Converts a negative scale to zeros before the decimal point, which the precision must have room for.
+/// Converts a decimal with a negative scale to one with scale 0 and a larger precision, if there is such a type.
 fn decimal_from_arrow(precision: u8, scale: i8) -> Option<PrimitiveType> {
     match u8::try_from(scale) {
         Ok(scale) => PrimitiveType::decimal(precision, scale),

@@ -1,15 +1,16 @@
-//! The metadata of fields in Arrow's form, where all values are text. (PROTOCOL, "Column Metadata".)
+//! Converts the metadata of fields to and from Arrow's form, in which every value is a string. (PROTOCOL, "Column
+//! Metadata".)
 //!
 //! | in Delta | in Arrow |
 //! | --- | --- |
-//! | text | the same text |
-//! | anything else | its JSON |
+//! | a string | the same string |
+//! | any other value | the value as JSON |
 //!
-//! - In the other direction, the values of [`NOT_TEXT`] are JSON, and the values of all other keys are text, as with
-//!   `deltalake`. If other values were JSON, their keys are listed under [`JSON_KEYS`], so that converting a schema to
-//!   Arrow and back does not change it.
-//! - Unknown keys stay, because a schema may have any. `ARROW:…` and `PARQUET:…` are Arrow's own, and do not become
-//!   Delta's.
+//! - When metadata is converted from Arrow, the values of the keys in [`NOT_TEXT`] are parsed as JSON, and the values
+//!   of all other keys are strings, as in `deltalake`. When it is converted to Arrow, any other key with a value that
+//!   is not a string is listed under [`JSON_KEYS`], so that converting a schema to Arrow and back does not change it.
+//! - Unknown keys are kept, because a schema may have any keys. `ARROW:…` and `PARQUET:…` belong to Arrow, and are not
+//!   converted to Delta metadata.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,10 +23,10 @@ use super::column_rules::{
 use super::{DataType, FieldMetadata, Place, StructType, TYPE_CHANGES};
 use crate::error::{Error, Result};
 
-/// The metadata key that lists the unknown keys with JSON values.
+/// The metadata key whose value lists the unknown keys with JSON values.
 const JSON_KEYS: &str = "deltalog.jsonKeys";
 
-/// The kind of a value that is not text.
+/// The kind of a metadata value that is not a string.
 #[derive(Clone, Copy)]
 enum Kind {
     Whole,
@@ -33,7 +34,7 @@ enum Kind {
     Any,
 }
 
-/// The keys of the protocol and of other writers whose values are not text.
+/// The metadata keys of the protocol and of other writers whose values are not strings.
 const NOT_TEXT: [(&str, Kind); 9] = [
     (IDENTITY_START, Kind::Whole),
     (IDENTITY_STEP, Kind::Whole),
@@ -68,7 +69,7 @@ impl Kind {
     }
 }
 
-/// Returns metadata in Arrow's form.
+/// Returns the metadata in Arrow's form.
 pub(super) fn to_arrow(metadata: &FieldMetadata) -> HashMap<String, String> {
     let entries = metadata.entries();
     let is_as_expected = |key: &str, value: &Value| match kind_of(key) {
@@ -87,10 +88,10 @@ pub(super) fn to_arrow(metadata: &FieldMetadata) -> HashMap<String, String> {
     entries.into_iter().map(text).chain(names).collect()
 }
 
-/// Returns the metadata of the column at `place`.
+/// Returns the metadata of the column at `place`, converted from Arrow's form.
 ///
 /// # Errors
-/// `InvalidArgument` for a value of the wrong form, naming column and key.
+/// `InvalidArgument`, naming the column and the key, for a value of the wrong form.
 pub(super) fn from_arrow(arrow: &HashMap<String, String>, place: &Place<'_>) -> Result<FieldMetadata> {
     let is_ours = |key: &str| !key.starts_with("ARROW:") && !key.starts_with("PARQUET:") && key != JSON_KEYS;
     let sorted: BTreeMap<&String, &String> = arrow.iter().filter(|(key, _)| is_ours(key)).collect();
@@ -120,10 +121,10 @@ pub(super) fn from_arrow(arrow: &HashMap<String, String>, place: &Place<'_>) -> 
 }
 
 impl StructType {
-    /// Returns the schema of rows of this table (`rows` may have some of its columns, and other columns), with the
-    /// metadata of the table's fields: comments, and rules for the values of the fields. Metadata about files, or about
-    /// values that only this table assigns, is left out, because it does not apply to a table that is created from the
-    /// rows. Rules are kept, even if they read columns that `rows` lack.
+    /// Returns the schema `rows` with the metadata of this table's fields: comments, and rules for their values. `rows`
+    /// may lack some columns of the table, and may have other columns. Metadata about files, or about values that only
+    /// this table assigns, is left out, because it does not apply to a table that is created from the rows. Rules are
+    /// kept even if they refer to columns that `rows` lacks.
     #[must_use]
     pub(crate) fn describe_rows(&self, rows: &Schema) -> Schema {
         Schema::new_with_metadata(described(self, rows.fields()), rows.metadata().clone())

@@ -71,9 +71,9 @@ fn fields(types: impl Strategy<Value = DataType>) -> impl Strategy<Value = Struc
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Any metadata survives the conversion to Arrow and back.
+    /// Metadata with any content is unchanged after it is converted to Arrow and back.
     #[test]
-    fn a_schema_comes_back_from_arrow(schema in fields(data_type())) {
+    fn a_schema_is_unchanged_after_conversion_to_arrow_and_back(schema in fields(data_type())) {
         let arrow = schema.to_arrow_with_metadata().unwrap();
         prop_assert_eq!(StructType::from_arrow(&arrow).unwrap(), schema.clone());
         // Types are the same without metadata.
@@ -100,7 +100,7 @@ fn malformed_metadata_is_refused_by_name() {
         ("delta.typeChanges", "[", "JSON: ["),
         ("deltalog.jsonKeys", "a", "a JSON array of keys: a"),
     ] {
-        // The names of the keys are only listed if there is another key.
+        // The names of the unknown keys are only listed if there are any.
         let error = match key {
             "deltalog.jsonKeys" => {
                 let metadata =
@@ -125,9 +125,9 @@ fn metadata_of_arrow_are_left_out() {
     assert_eq!(kept.fields()[0].metadata.as_json(), r#"{"anything":"7"}"#);
 }
 
-/// Rows have the metadata that describes their values, but no metadata about the table's files.
+/// The schema of rows has the metadata that describes the values, but no metadata about the table's files.
 #[test]
-fn rows_are_described_by_what_goes_with_them() {
+fn rows_have_only_metadata_that_applies_outside_the_table() {
     let schema = StructType::from_json(
         r#"{"type":"struct","fields":[
             {"name":"id","type":"long","nullable":true,"metadata":{"comment":"key","delta.identity.start":1,

@@ -1,4 +1,4 @@
-//! Conversion of schemas from and to JSON. (PROTOCOL, "Schema Serialization Format".)
+//! Converts schemas from and to JSON. (PROTOCOL, "Schema Serialization Format".)
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::{ArrayType, DataType, FieldMetadata, MapType, Place, PrimitiveType, StructField, StructType};
 use crate::error::{Error, ErrorKind, Result};
 
-/// A type that is a JSON object; `type` determines which of the other keys belong to it.
+/// A type that is written as a JSON object. Its key `type` determines which of the other keys it has.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawType<'a> {
@@ -40,8 +40,8 @@ impl StructType {
     /// Parses the `schemaString` of a `metaData` action.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) if it is not a schema,
-    /// [`Unsupported`](crate::error::ErrorKind::Unsupported) if it is nested too deeply or has a type that the
+    /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) if the string is not a schema,
+    /// [`Unsupported`](crate::error::ErrorKind::Unsupported) if the schema is nested too deeply or has a type that the
     /// protocol does not define.
     pub fn from_json(json: &str) -> Result<Self> {
         let schema: &RawValue = serde_json::from_str(json)
@@ -125,7 +125,7 @@ fn write_struct(fields: &StructType, out: &mut String) {
             out.push(',');
         }
         out.push_str(r#"{"name":"#);
-        // A string always has a JSON form; `Value` displays it.
+        // Every string can be written as JSON, which is how `Value` formats it.
         out.push_str(&serde_json::Value::from(field.name.as_str()).to_string());
         out.push_str(r#","type":"#);
         write_type(&field.data_type, out);

@@ -7,12 +7,13 @@
 //! ```
 //!
 //! - The two schemas have the same shape: the same fields, in the same order, with the same types.
-//! - If the mode requires it, every field of every struct has a physical name and an id of its own; a schema
-//!   without them is corrupt.
-//! - A physical field has an id only in `id` mode. Readers of files therefore need no other information: they
-//!   find a field by its id if it has one, otherwise by its name.
-//! - Elements of arrays, keys and values of maps have ids only for writers of files, and only if the table demands it.
-//! - Without mapping, both schemas are the same.
+//! - If the mode requires it, every field of every struct has a physical name and an id of its own. A schema without
+//!   them is corrupt.
+//! - A physical field has an id only in `id` mode. Code that reads files therefore needs to know nothing else: it finds
+//!   a field by its id if it has one, otherwise by its name.
+//! - The elements of arrays and the keys and values of maps have ids only when files are written, and only if the table
+//!   requires it.
+//! - If columns are not mapped, both schemas are the same.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -32,25 +33,24 @@ const PROPERTY: &str = "delta.columnMapping.mode";
 pub(super) const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
 pub(super) const ID: &str = "delta.columnMapping.id";
 
-/// The metadata key of a column's Parquet field id in Spark's schemas.
+/// The metadata key for a column's Parquet field id in the schemas that Spark uses.
 const SPARK_FIELD_ID: &str = "parquet.field.id";
 
-/// The way in which columns of data files are found.
+/// How columns are found in data files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ColumnMappingMode {
-    /// By the names of the schema.
+    /// By the names in the schema.
     #[default]
     None,
-    /// By physical name.
+    /// By their physical names.
     Name,
-    /// By field id.
+    /// By their field ids.
     Id,
 }
 
 impl ColumnMappingMode {
-    /// Returns the mode of a table: the value of its property, if its protocol requires readers to respect
-    /// it.
+    /// Returns the mode of a table: the value of the table property, if the protocol requires readers to respect it.
     ///
     /// # Errors
     /// `Unsupported` for a mode that the protocol does not define.
@@ -63,7 +63,7 @@ impl ColumnMappingMode {
         }
     }
 
-    /// Returns the mode's name in the table property.
+    /// Returns the name of the mode, as in the table property.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -83,7 +83,7 @@ impl ColumnMappingMode {
     }
 }
 
-/// A table's schema with logical and with physical names.
+/// A table's schema, with logical and with physical names.
 #[derive(Debug, Clone)]
 pub struct MappedSchema {
     mode: ColumnMappingMode,
@@ -94,20 +94,20 @@ pub struct MappedSchema {
 }
 
 impl MappedSchema {
-    /// Creates the mapped schema from the names and ids in the metadata of the fields of `schema`.
+    /// Creates the mapped schema from `schema`, whose fields have the names and ids in their metadata.
     ///
     /// # Errors
-    /// `CorruptLog` for a field without a physical name or, in `id` mode, without an id, and for a name or id
-    /// that two fields share; names the column. Otherwise as [`StructType::to_arrow`].
+    /// `CorruptLog`, naming the column, for a field without a physical name or, in `id` mode, without an id, and for a
+    /// name or id that two fields share. Otherwise as [`StructType::to_arrow`].
     pub fn new(schema: StructType, mode: ColumnMappingMode) -> Result<Self> {
         Self::mapped(schema, mode, false)
     }
 
-    /// Creates the mapped schema of files in which parts of arrays and maps have ids too. (PROTOCOL, "Writer
+    /// Creates the mapped schema for files in which the parts of arrays and maps have ids too. (PROTOCOL, "Writer
     /// Requirements for IcebergCompatV2".)
     ///
     /// # Errors
-    /// As [`MappedSchema::new`], also for a part without an id, and for an id that two of them share.
+    /// As [`MappedSchema::new`]; also for a part without an id, and for an id that two parts share.
     pub(crate) fn with_part_ids(schema: StructType) -> Result<Self> {
         Self::mapped(schema, ColumnMappingMode::Id, true)
     }
@@ -124,7 +124,7 @@ impl MappedSchema {
         Ok(Self { mode, logical: schema, physical, arrow, physical_arrow: Arc::new(Schema::new(fields)) })
     }
 
-    /// Returns how columns of files are found.
+    /// Returns how columns are found in data files.
     pub fn mode(&self) -> ColumnMappingMode {
         self.mode
     }
@@ -134,8 +134,8 @@ impl MappedSchema {
         &self.logical
     }
 
-    /// Returns the schema with the names used in files, partition values and statistics. In `id` mode, the
-    /// only metadata of a field is `parquet.field.id`, which Spark reads.
+    /// Returns the schema with the names used in files, partition values and statistics. In `id` mode, its fields have
+    /// only the metadata `parquet.field.id`, which Spark reads.
     pub fn physical(&self) -> &StructType {
         &self.physical
     }
@@ -151,26 +151,25 @@ impl MappedSchema {
         &self.physical_arrow
     }
 
-    /// Returns the physical name of the top-level column `name`, which must be spelled as in the schema.
+    /// Returns the physical name of the top-level column `name`, which must be spelled exactly as in the schema.
     pub fn physical_name(&self, name: &str) -> Option<&str> {
         let index = self.logical.exact_index_of(name)?;
         self.physical.fields().get(index).map(|field| field.name.as_str())
     }
 
-    /// Returns the physical names of the column at `path`. The path leads through structs only and is spelled
-    /// as in the schema.
+    /// Returns the physical names of the column at `path`. The path leads through structs only. Its names must be
+    /// spelled exactly as in the schema.
     pub fn physical_path(&self, path: &[String]) -> Option<Vec<String>> {
         translated(&self.logical, &self.physical, path)
     }
 
-    /// Returns the inverse of [`MappedSchema::physical_path`].
+    /// Translates a path of physical names to logical names; the inverse of [`MappedSchema::physical_path`].
     pub fn logical_path(&self, path: &[String]) -> Option<Vec<String>> {
         translated(&self.physical, &self.logical, path)
     }
 }
 
-/// Translates the path of a column from the names in `from` to the names in `to`, which has the same
-/// shape.
+/// Translates the path of a column from the names in `from` to the names in `to`, a schema of the same shape.
 fn translated(from: &StructType, to: &StructType, path: &[String]) -> Option<Vec<String>> {
     let (mut from, mut to) = (Some(from), Some(to));
     let mut names = Vec::with_capacity(path.len());
@@ -190,12 +189,12 @@ fn fields_of(field: &StructField) -> Option<&StructType> {
     }
 }
 
-/// A builder of fields with physical names.
+/// Builds fields with physical names.
 struct Mapper {
     mode: ColumnMappingMode,
-    /// Whether parts of arrays and maps must have ids.
+    /// Whether the parts of arrays and maps must have ids.
     has_part_ids: bool,
-    /// The ids seen so far, with the columns that have them.
+    /// The ids found so far, each with the column that has it.
     ids: HashMap<i32, String>,
 }
 
@@ -249,7 +248,7 @@ impl Mapper {
         })
     }
 
-    /// Returns the ids of the parts of `field` by their paths, if files have them.
+    /// Returns the ids of the parts of `field`, by their paths, if files have such ids.
     fn part_ids(
         &mut self,
         field: &StructField,
@@ -277,7 +276,7 @@ impl Mapper {
         Ok(ids)
     }
 
-    /// Records that the column or part at `place` has the id `id`. Returns the conflict if another one already has it.
+    /// Records that the column or part at `place` has the id `id`. Returns an error if another one already has it.
     fn take_id(&mut self, id: i32, place: String) -> Result<(), String> {
         match self.ids.insert(id, place) {
             Some(other) => Err(format!("has the id {id}, which '{other}' has too")),
@@ -302,7 +301,7 @@ impl Mapper {
     }
 }
 
-/// Adds the ids of the fields of `physical` to `arrow`, its Arrow form.
+/// Adds the ids of the fields of `physical` to `arrow`, the same schema in Arrow's form.
 fn identified_fields(arrow: &Fields, physical: &StructType) -> Fields {
     let field = |(arrow, physical): (&Arc<Field>, &StructField)| {
         let part_ids = match physical.metadata.get(PARQUET_PART_IDS) {
@@ -316,7 +315,7 @@ fn identified_fields(arrow: &Fields, physical: &StructType) -> Fields {
     arrow.iter().zip(physical.fields()).map(field).collect()
 }
 
-/// The ids of the parts of a field, and the path to a type inside of it.
+/// The ids of the parts of a field, and the path to a type inside the field.
 struct PartIds<'a>(&'a Map<String, Value>, &'a str);
 
 fn identified_type(arrow: &ArrowType, physical: &DataType, ids: &PartIds<'_>) -> ArrowType {
@@ -346,7 +345,7 @@ fn identified_type(arrow: &ArrowType, physical: &DataType, ids: &PartIds<'_>) ->
     }
 }
 
-/// Returns `field` with that type and, if there is one, that id.
+/// Returns `field` with this type and, if there is one, this id.
 fn with_id(field: &Arc<Field>, data_type: ArrowType, id: Option<Value>) -> Arc<Field> {
     let field = field.as_ref().clone().with_data_type(data_type);
     Arc::new(match id {

@@ -1,4 +1,4 @@
-//! The example of "Column Mapping", damaged schemas, and the properties of the two schemas.
+//! Tests with the example of "Column Mapping", with damaged schemas, and of the relation between the two schemas.
 
 use ::arrow::datatypes::DataType as ArrowType;
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
@@ -9,7 +9,7 @@ use super::*;
 use crate::ErrorKind;
 use crate::protocol::action::{Format, Metadata, Protocol};
 
-/// The section's example of a column definition, within a schema.
+/// The section's example of a column definition, as part of a schema.
 const EXAMPLE: &str = concat!(
     r#"{"type":"struct","fields":[{"name":"e","type":{"type":"array","elementType":{"type":"struct","#,
     r#""fields":[{"name":"d","type":"integer","nullable":false,"metadata":{"delta.columnMapping.id":5,"#,
@@ -212,7 +212,7 @@ proptest! {
         for (field, physical) in schema.fields().iter().zip(mapped.physical().fields()) {
             prop_assert_eq!(mapped.physical_name(&field.name), Some(physical.name.as_str()));
         }
-        // The Arrow form has the ids of the schema at every depth.
+        // The Arrow schema has the ids of the Delta schema, at every depth.
         let arrow_ids = format!("{:?}", mapped.physical_arrow()).matches(PARQUET_FIELD_ID_META_KEY).count();
         prop_assert_eq!(arrow_ids, ids.len());
     }

@@ -1,10 +1,10 @@
-//! The metadata of a field, kept as it was written. (PROTOCOL, "Column Metadata".)
+//! The metadata of a field, kept exactly as it was written. (PROTOCOL, "Column Metadata".)
 
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-/// A JSON object, kept byte for byte; two are equal if their bytes are equal.
+/// A JSON object, kept byte for byte. Two objects are equal if their bytes are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FieldMetadata {
     json: Box<str>,
@@ -28,7 +28,7 @@ impl FieldMetadata {
         Ok(Self { json: json.into() })
     }
 
-    /// Returns the JSON as it was read.
+    /// Returns the JSON text as it was read.
     pub fn as_json(&self) -> &str {
         &self.json
     }
@@ -44,7 +44,7 @@ impl FieldMetadata {
         Self { json: Value::Object(entries).to_string().into() }
     }
 
-    /// Returns the metadata with the keys for which `is_kept` is true.
+    /// Returns the metadata with only those keys for which `is_kept` returns true.
     #[must_use]
     pub(crate) fn retained(&self, is_kept: impl Fn(&String) -> bool) -> Self {
         let mut entries = self.entries();
@@ -56,7 +56,7 @@ impl FieldMetadata {
         }
     }
 
-    /// Returns whether there are no entries.
+    /// Returns whether the object is empty.
     pub fn is_empty(&self) -> bool {
         self.entries().is_empty()
     }
@@ -68,7 +68,7 @@ impl FieldMetadata {
 
     /// Returns all keys with their values.
     pub fn entries(&self) -> Map<String, Value> {
-        // Most fields have no metadata; the others were checked when they were created.
+        // Most fields have no metadata. For all others, the JSON was checked when they were created.
         match &*self.json {
             "{}" => Map::new(),
             json => serde_json::from_str(json).unwrap_or_default(),

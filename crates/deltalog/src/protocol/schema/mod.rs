@@ -1,11 +1,12 @@
-//! The schema of a table: its types, and their JSON and Arrow forms. (PROTOCOL, "Schema Serialization
+//! The schema of a table: its types, and how they are written in JSON and in Arrow. (PROTOCOL, "Schema Serialization
 //! Format".)
 //!
-//! - Column names are unique ignoring case, in every struct, because Spark resolves them ignoring case.
-//! - The metadata of a field is kept byte for byte, because other clients store things there that are unknown
-//!   here.
-//! - Parsing and conversion support [`MAX_DEPTH`] levels; deeper nesting is an error, not a stack overflow.
-//! - A type that the protocol does not define is an error that names the column and the type.
+//! - In every struct, column names are unique even if case is ignored, because Spark ignores case when it looks up
+//!   columns.
+//! - The metadata of a field is kept byte for byte, because other clients store information in it that this crate does
+//!   not know.
+//! - At most [`MAX_DEPTH`] levels can be parsed and converted. Deeper nesting is an error, not a stack overflow.
+//! - A type that the protocol does not define is an error, which names the column and the type.
 
 mod arrow;
 mod arrow_metadata;
@@ -58,7 +59,7 @@ pub enum DataType {
     Array(Box<ArrayType>),
     /// A map from keys to values.
     Map(Box<MapType>),
-    /// A value that carries its own type; needs the table feature `variantType`.
+    /// A value that contains its own type. It needs the table feature `variantType`.
     Variant,
 }
 
@@ -92,7 +93,7 @@ impl From<StructType> for DataType {
 pub struct ArrayType {
     /// Type of the elements.
     pub element_type: DataType,
-    /// Whether an element may be null.
+    /// Whether elements may be null.
     pub contains_null: bool,
 }
 
@@ -111,7 +112,7 @@ pub struct MapType {
     pub key_type: DataType,
     /// Type of the values.
     pub value_type: DataType,
-    /// Whether a value may be null.
+    /// Whether values may be null.
     pub value_contains_null: bool,
 }
 
@@ -134,7 +135,7 @@ pub struct StructField {
     pub name: String,
     /// Type of the values.
     pub data_type: DataType,
-    /// Whether a value may be null.
+    /// Whether values may be null.
     pub nullable: bool,
     /// Other metadata of the column.
     pub metadata: FieldMetadata,
@@ -170,7 +171,7 @@ impl StructType {
         }
     }
 
-    /// Creates a struct of fields whose names are known to be distinct.
+    /// Creates a struct of fields whose names are known to be unique.
     fn of_distinct(fields: Vec<StructField>) -> Self {
         Self { fields, names: NameIndex::default() }
     }
@@ -200,7 +201,7 @@ impl StructType {
         self.fields.iter().any(|field| matches(field) || field.data_type.any_field(matches))
     }
 
-    /// Returns the struct with other metadata of its fields, at every depth.
+    /// Returns the struct with the metadata of its fields, at every depth, replaced by the result of a function.
     #[must_use]
     pub(crate) fn with_metadata(&self, change: &dyn Fn(&FieldMetadata) -> FieldMetadata) -> Self {
         let field = |field: &StructField| StructField {
@@ -224,7 +225,8 @@ impl DataType {
         }
     }
 
-    /// Returns the type with other metadata of the fields in it, at every depth.
+    /// Returns the type with the metadata of the fields inside it, at every depth, replaced by the result of a
+    /// function.
     fn with_metadata(&self, change: &dyn Fn(&FieldMetadata) -> FieldMetadata) -> Self {
         match self {
             Self::Primitive(_) | Self::Variant => self.clone(),
@@ -239,7 +241,7 @@ impl DataType {
         }
     }
 
-    /// Returns the primitive type, if it is one.
+    /// Returns the primitive type, if this is one.
     pub fn as_primitive(&self) -> Option<&PrimitiveType> {
         match self {
             Self::Primitive(primitive) => Some(primitive),
@@ -248,7 +250,7 @@ impl DataType {
     }
 }
 
-/// A position in a schema, used for messages and to limit the depth.
+/// A position in a schema. It is used for messages and to limit the nesting depth.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     parent: Option<&'a Place<'a>>,
@@ -263,7 +265,7 @@ impl<'a> Place<'a> {
         Self { parent: Some(self), name, depth: self.depth + 1 }
     }
 
-    /// Returns the same column, one level deeper.
+    /// Returns the position of the same column, one level deeper.
     fn deeper(&self) -> Self {
         Self { depth: self.depth + 1, ..*self }
     }

@@ -1,6 +1,7 @@
-//! An index of the names of a struct's fields: tables have up to tens of thousands of columns, and each is looked up.
+//! An index of the names of a struct's fields. A table may have tens of thousands of columns, and each of them is
+//! looked up.
 //!
-//! - It is derived from the fields, so comparisons of structs ignore it, and it is built when it is first needed.
+//! - The index is built from the fields when it is first needed. Comparisons of structs ignore it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,11 +16,11 @@ const MOST_COMPARED: usize = 16;
 #[derive(Default)]
 pub(super) struct NameIndex(OnceLock<Box<Positions>>);
 
-/// The first position of each name.
+/// The position of the first field with each name.
 #[derive(Default)]
 struct Positions {
     exact: HashMap<String, usize>,
-    /// By the name in lower case.
+    /// The position of the first field with each name in lower case.
     folded: HashMap<String, usize>,
 }
 
@@ -54,7 +55,7 @@ impl NameIndex {
 }
 
 impl Clone for NameIndex {
-    /// Returns an empty index for a copy of the fields, which may be changed soon.
+    /// Returns an empty index for a copy of the fields, because the copy may be changed soon.
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -93,13 +94,13 @@ mod tests {
             ] {
                 assert_eq!(fields.index_of(name), index, "{name}");
                 assert_eq!(fields.exact_index_of(name), exact, "{name}");
-                // Earlier lookups make no difference.
+                // The result does not depend on earlier lookups, which may have built the index.
                 assert_eq!(fields, fields.clone());
             }
         }
     }
 
-    /// Physical names may differ only in case.
+    /// Physical names may differ only by case.
     #[test]
     fn names_that_differ_in_case_are_told_apart() {
         for more in [0, 40] {

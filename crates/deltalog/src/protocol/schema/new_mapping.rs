@@ -1,4 +1,4 @@
-//! Physical names and ids for new columns. (PROTOCOL, "Writer Requirements for Column Mapping".)
+//! Assigns physical names and ids to new columns. (PROTOCOL, "Writer Requirements for Column Mapping".)
 
 use serde_json::Value;
 
@@ -7,30 +7,30 @@ use super::part_ids::without_part_ids;
 use super::{ArrayType, DataType, FieldMetadata, MapType, StructField, StructType};
 use crate::error::Result;
 
-/// The assignment of names and ids to the columns of one schema.
+/// Assigns names and ids to the columns of one schema.
 pub struct NewMapping<N> {
     new_name: N,
     last_id: i64,
 }
 
 impl<N: FnMut(&StructField) -> String> NewMapping<N> {
-    /// Returns an assignment that takes physical names from `new_name`, which never returns the same name twice for
-    /// fields of one struct. Ids follow `last_id`, the highest one that was assigned before, or 0.
+    /// Creates an assignment. It takes physical names from `new_name`, which must never return the same name twice for
+    /// fields of the same struct. New ids follow `last_id`, the highest id assigned before, or 0.
     pub fn new(last_id: i64, new_name: N) -> Self {
         Self { new_name, last_id }
     }
 
-    /// Returns `schema` with a physical name and an id for each field, nested ones included. Names and ids that the
-    /// fields have from another table are replaced, and parts of arrays and maps lose theirs.
+    /// Returns `schema` with a physical name and an id for each field, including nested fields. Names and ids that the
+    /// fields have from another table are replaced. Ids of the parts of arrays and maps are removed.
     ///
     /// # Errors
-    /// None for metadata that was parsed before.
+    /// Never fails for metadata that was parsed before.
     pub fn assign(&mut self, schema: &StructType) -> Result<StructType> {
         let fields = schema.fields().iter().map(|field| self.field(field)).collect::<Result<_>>()?;
         Ok(StructType::of_distinct(fields))
     }
 
-    /// Returns the highest id that was assigned: the property `delta.columnMapping.maxColumnId`.
+    /// Returns the highest id that was assigned, which is the value of the property `delta.columnMapping.maxColumnId`.
     pub fn last_id(&self) -> i64 {
         self.last_id
     }

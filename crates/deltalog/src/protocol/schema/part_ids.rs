@@ -1,15 +1,16 @@
-//! Ids of the elements of arrays, and of the keys and values of maps. (PROTOCOL, "Writer Requirements for
-//! IcebergCompatV2".)
+//! Ids for the parts of fields: the elements of arrays, and the keys and values of maps. (PROTOCOL, "Writer
+//! Requirements for IcebergCompatV2".)
 //!
 //! ```text
 //! {"name": "col2", "type": map<int, array<int>>, "metadata": {
 //!    "delta.columnMapping.nested.ids": {"col-b7….key": 102, "col-b7….value": 103, "col-b7….value.element": 104}}}
 //! ```
 //!
-//! - The nearest field above a part stores its id, keyed by the path that begins with the name of that field.
-//! - An id is assigned once and never changes. It differs from the ids of all columns and of all other parts.
-//! - Ids are written under the same key and with the same physical names as by the JVM implementation, as newer
-//!   editions of the protocol's text specify. Ids under the key of older editions, or with the logical name, can be
+//! - The id of a part is stored in the metadata of the nearest field above it. Its key is a path that begins with the
+//!   name of that field.
+//! - An id is assigned once and never changes. It differs from the ids of all columns and all other parts.
+//! - Ids are written under the same metadata key and with the same physical names as in the JVM implementation, as
+//!   newer editions of the protocol's text specify. Ids under the key of older editions, or with logical names, can be
 //!   read as well.
 
 use serde_json::{Map, Value};
@@ -18,13 +19,14 @@ use super::mapping::{ID, PHYSICAL_NAME};
 use super::{ArrayType, DataType, FieldMetadata, MapType, StructField, StructType};
 use crate::error::{Error, Result};
 
-/// The metadata of a field with the ids of its parts.
+/// The metadata key of a field for the ids of its parts.
 pub(crate) const PART_IDS: &str = "delta.columnMapping.nested.ids";
-/// The name of [`PART_IDS`] in older editions of the protocol, and in the schemas by which Spark's tasks write files.
+/// Another name of [`PART_IDS`], used in older editions of the protocol, and in the schemas that tell Spark's tasks how
+/// to write files.
 pub(crate) const PARQUET_PART_IDS: &str = "parquet.field.nested.ids";
 
-/// Returns `schema` with an id for each part. Parts keep the ids that they have; new ones follow `last_id`, which
-/// becomes the last one that was given.
+/// Returns `schema` with an id for each part. Parts keep the ids that they have. New ids follow `last_id`, which is set
+/// to the last id that was assigned.
 ///
 /// # Errors
 /// `CorruptLog` for ids that are not of the protocol's form.
@@ -46,7 +48,7 @@ fn identified(field: &StructField, last_id: &mut i64) -> Result<StructField> {
         ids.insert(format!("{}{path}", physical_name(field)), id.into());
     }
     let says_so = ids.is_empty() || field.metadata.get(PART_IDS) == Some(Value::Object(ids.clone()));
-    // Metadata that already has the ids is unchanged byte for byte.
+    // Metadata that already has all ids stays unchanged, byte for byte.
     let metadata = match says_so {
         true => field.metadata.clone(),
         false => without_part_ids(&field.metadata).with(PART_IDS, Some(Value::Object(ids))),
@@ -54,7 +56,7 @@ fn identified(field: &StructField, last_id: &mut i64) -> Result<StructField> {
     Ok(StructField { data_type: identified_type(&field.data_type, last_id)?, metadata, ..field.clone() })
 }
 
-/// Gives ids to the parts of the fields inside of a type.
+/// Assigns ids to the parts of all fields inside a type.
 fn identified_type(data_type: &DataType, last_id: &mut i64) -> Result<DataType> {
     Ok(match data_type {
         DataType::Primitive(_) | DataType::Variant => data_type.clone(),
@@ -88,7 +90,7 @@ pub(super) fn part_id(field: &StructField, path: &str) -> Result<Option<i64>> {
     Ok(None)
 }
 
-/// Returns the paths of all parts of a type down to the next field, in order, each with a dot at its beginning.
+/// Returns the paths of all parts of a type, in order, down to the next field. Each path begins with a dot.
 pub(super) fn part_paths(data_type: &DataType) -> Vec<String> {
     let below = |name: &str, part: &DataType| {
         let inner = part_paths(part).into_iter().map(|path| format!(".{name}{path}"));
@@ -106,8 +108,8 @@ pub(super) fn without_part_ids(metadata: &FieldMetadata) -> FieldMetadata {
     metadata.with(PART_IDS, None).with(PARQUET_PART_IDS, None)
 }
 
-/// Returns the metadata of a field whose parts have their ids under its physical name. Some writers use the name that
-/// users see, which can change.
+/// Returns the metadata of a field, with the ids of its parts stored under its physical name. Some writers store them
+/// under the logical name, which can change.
 pub(crate) fn with_part_ids_by_physical_name(field: &StructField) -> FieldMetadata {
     let physical = physical_name(field);
     [PART_IDS, PARQUET_PART_IDS].into_iter().fold(field.metadata.clone(), |metadata, key| {
@@ -123,7 +125,7 @@ pub(crate) fn with_part_ids_by_physical_name(field: &StructField) -> FieldMetada
     })
 }
 
-/// Returns the greatest id of a column, or of a part of an array or map; 0 without ids.
+/// Returns the highest id of any column, or of any part of an array or map; 0 if there are no ids.
 pub(crate) fn greatest_id(schema: &StructType) -> i64 {
     let mut greatest = 0;
     schema.any_field(&mut |field| {

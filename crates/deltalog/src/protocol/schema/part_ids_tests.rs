@@ -1,4 +1,5 @@
-//! "Example of storing identifiers for nested fields in ArrayType and MapType", damaged ids, laws of the assignment.
+//! Tests with the "Example of storing identifiers for nested fields in ArrayType and MapType", with damaged ids, and of
+//! the rules for assigning ids.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ use super::tests::any_schema;
 use super::*;
 use crate::ErrorKind;
 
-/// The section's example, with the ids of columns and, if `key` comes from newer editions, physical names.
+/// The section's example with the ids of columns. If `key` is the one of newer editions, it also has physical names.
 fn example(key: &str) -> StructType {
     let named = |name: &str, ids: Value| {
         let prefix = if key == PART_IDS { format!("physical-{name}") } else { name.to_owned() };
@@ -48,7 +49,7 @@ fn example(key: &str) -> StructType {
     StructType::from_json(&schema.to_string()).unwrap()
 }
 
-/// Returns the ids of `fields` and of what is inside of them, by the paths of their names.
+/// Returns the ids of `fields` and of everything inside them, by path.
 fn arrow_ids(fields: &Fields, parent: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let visit = |field: &Field, found: &mut Vec<(String, String)>| {
@@ -171,7 +172,7 @@ proptest! {
         let mapped = MappedSchema::with_part_ids(identified.clone()).unwrap();
         let in_files = arrow_ids(mapped.physical_arrow().fields(), "");
         prop_assert_eq!(in_files.len(), ids.len());
-        // New columns get ids after all others, whose ids do not change.
+        // New columns get ids that follow all existing ones, and existing ids do not change.
         let mut more = NewMapping::new(last_id, |field: &StructField| format!("new-{}", field.name));
         let added = more.assign(&new).unwrap();
         let mut last_id = more.last_id();
@@ -184,9 +185,9 @@ proptest! {
     }
 }
 
-/// The names that users see can change, but the names in files cannot.
+/// The names that users see can change, but the names in files never change.
 #[test]
-fn ids_by_the_name_that_users_see_can_be_kept_by_the_physical_one() {
+fn ids_under_the_logical_name_can_be_stored_under_the_physical_name() {
     for key in [PART_IDS, PARQUET_PART_IDS] {
         let mut schema = example(key);
         let before = with_part_ids(&schema, &mut 1000).unwrap();
@@ -202,7 +203,7 @@ fn ids_by_the_name_that_users_see_can_be_kept_by_the_physical_one() {
 }
 
 #[test]
-fn the_greatest_id_may_be_that_of_a_part() {
+fn the_highest_id_may_belong_to_a_part() {
     let schema = example(PARQUET_PART_IDS);
     let of_columns = "subcol1".bytes().map(i64::from).sum::<i64>();
     assert!(of_columns > 107);

@@ -1,10 +1,10 @@
-//! Types without parts. (PROTOCOL, "Primitive Types".)
+//! Types that have no parts. (PROTOCOL, "Primitive Types".)
 
 use std::fmt;
 
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType as ArrowType, TimeUnit};
 
-/// A type without parts.
+/// A type that has no parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PrimitiveType {
@@ -36,25 +36,25 @@ pub enum PrimitiveType {
     Binary,
     /// Calendar date.
     Date,
-    /// Instant in microseconds since the epoch.
+    /// An instant in microseconds since the epoch.
     Timestamp,
-    /// Local date and time in microseconds since 1970-01-01 00:00:00; needs the table feature `timestampNtz`.
+    /// A local date and time in microseconds since 1970-01-01 00:00:00. It needs the table feature `timestampNtz`.
     TimestampNtz,
     /// Null in every row.
     Void,
 }
 
 impl PrimitiveType {
-    /// Returns `decimal(precision,scale)`, if such a type exists.
+    /// Returns `decimal(precision,scale)`, if precision and scale are valid.
     pub fn decimal(precision: u8, scale: u8) -> Option<Self> {
         ((1..=DECIMAL128_MAX_PRECISION).contains(&precision) && scale <= precision)
             .then_some(Self::Decimal { precision, scale })
     }
 
-    /// Returns the type with that name in a schema.
+    /// Returns the type for its name in a schema.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
-            // Spark writes the collation of all strings if a statement names one.
+            // If a statement mentions a collation, Spark writes the collation of every string.
             "string" | "string collate UTF8_BINARY" => Self::String,
             "long" => Self::Long,
             "integer" => Self::Integer,
@@ -67,9 +67,9 @@ impl PrimitiveType {
             "date" => Self::Date,
             "timestamp" => Self::Timestamp,
             "timestamp_ntz" => Self::TimestampNtz,
-            // Spark up to 3.0 wrote "null".
+            // Spark versions up to 3.0 wrote "null".
             "void" | "null" => Self::Void,
-            // Spark's default precision and scale.
+            // A decimal without precision and scale has Spark's default ones.
             "decimal" => Self::Decimal { precision: 10, scale: 0 },
             _ => {
                 let (precision, scale) = name.strip_prefix("decimal(")?.strip_suffix(')')?.split_once(',')?;
@@ -88,7 +88,7 @@ impl PrimitiveType {
             Self::Byte => ArrowType::Int8,
             Self::Float => ArrowType::Float32,
             Self::Double => ArrowType::Float64,
-            // The scale is at most 38.
+            // The scale is at most 38, so the conversion cannot fail.
             Self::Decimal { precision, scale } => ArrowType::Decimal128(precision, scale as i8),
             Self::Boolean => ArrowType::Boolean,
             Self::Binary => ArrowType::Binary,
@@ -100,7 +100,7 @@ impl PrimitiveType {
     }
 }
 
-/// The name in a schema.
+/// Formats the name of the type in a schema.
 impl fmt::Display for PrimitiveType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

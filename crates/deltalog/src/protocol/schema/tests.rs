@@ -1,4 +1,4 @@
-//! The example of "Schema Serialization Format", and round trips.
+//! Tests with the example of "Schema Serialization Format", and round trips.
 
 use ::arrow::datatypes::{DataType as ArrowType, Field, Schema, TimeUnit};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::ErrorKind;
 
-/// The section's example, as one line.
+/// The section's example, written on one line.
 const EXAMPLE: &str = concat!(
     r#"{"type":"struct","fields":[{"name":"a","type":"integer","nullable":false,"metadata":{}},"#,
     r#"{"name":"b","type":{"type":"struct","fields":[{"name":"d","type":"integer","nullable":false,"#,

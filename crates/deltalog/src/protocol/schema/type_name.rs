@@ -1,8 +1,8 @@
-//! The names of Arrow types in messages: Delta's name, if Delta has the same type.
+//! The names of Arrow types in messages: Delta's name for the same type, if Delta has it.
 
 use arrow::datatypes::{DataType, TimeUnit};
 
-/// Returns Delta's name of a type; Arrow's, if Delta has no such type.
+/// Returns Delta's name for an Arrow type, or Arrow's own name if Delta has no such type.
 pub(crate) fn type_name(data_type: &DataType) -> String {
     let name = match data_type {
         DataType::Null => "void",

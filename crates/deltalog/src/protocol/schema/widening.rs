@@ -9,37 +9,37 @@
 //! | `decimal(p, s)` | `decimal(p + k, s + l)` with `l <= k` |
 //! | `date` | `timestamp_ntz` |
 //!
-//! - Files keep the type they were written with, and readers convert. A table with a change that is not in this list is
-//!   refused, because it is unknown how to read its old files.
-//! - A change inside an array or map is recorded by the enclosing field, with the path to the part as
-//!   `fieldPath`.
+//! - Existing files keep the type with which they were written, and readers convert their values. A table with a change
+//!   that is not in this list is refused, because it is not known how to read its old files.
+//! - A change inside an array or map is recorded in the metadata of the enclosing field. Its `fieldPath` is the path to
+//!   the changed part.
 
 use serde_json::{Value, json};
 
 use super::{PrimitiveType, StructField, StructType};
 use crate::error::{Error, Result};
 
-/// The metadata key of the type changes of a field.
+/// The metadata key for the type changes of a field.
 pub(crate) const TYPE_CHANGES: &str = "delta.typeChanges";
 
-/// One change of the type of a column or of a part of it.
+/// One change of the type of a column, or of a part of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TypeChange {
     /// The type in older files.
     pub from: PrimitiveType,
     /// The type after the change.
     pub to: PrimitiveType,
-    /// Whether the column itself was changed, not a part of an array or map.
+    /// Whether the type of the column itself was changed, rather than a part of an array or map.
     pub of_column: bool,
 }
 
 impl StructType {
-    /// Returns whether types of fields were changed, at any depth.
+    /// Returns whether the types of any fields were changed, at any depth.
     pub(crate) fn has_type_changes(&self) -> bool {
         self.any_field(&mut |field| field.metadata.get(TYPE_CHANGES).is_some())
     }
 
-    /// Returns the schema without recorded type changes, as in a table in which no file has an older type.
+    /// Returns the schema without its recorded type changes, for a table in which no file has an older type.
     #[must_use]
     pub(crate) fn without_type_changes(&self) -> Self {
         self.with_metadata(&|metadata| match metadata.get(TYPE_CHANGES) {
@@ -50,8 +50,8 @@ impl StructType {
 }
 
 impl StructField {
-    /// Returns the field with one more type change in its metadata: of the field itself, or of the part of an array or
-    /// map that `path` leads to.
+    /// Returns the field with one more type change in its metadata. The change is about the field itself, or about the
+    /// part of an array or map at `path`.
     #[must_use]
     pub(crate) fn with_type_change(self, from: PrimitiveType, to: PrimitiveType, path: &[String]) -> Self {
         let mut changes = match self.metadata.get(TYPE_CHANGES) {
@@ -66,10 +66,10 @@ impl StructField {
         Self { metadata: self.metadata.with(TYPE_CHANGES, Some(changes.into())), ..self }
     }
 
-    /// Returns the type changes of this field and of its elements, keys and values, down to the next field.
+    /// Returns the recorded type changes of this field, and of its elements, keys and values down to the next field.
     ///
     /// # Errors
-    /// `Unsupported` for a change that is not in the list of widenings; names the column.
+    /// `Unsupported`, naming the column, for a change that is not in the list of widenings.
     pub fn type_changes(&self) -> Result<Vec<TypeChange>> {
         let changes = match self.metadata.get(TYPE_CHANGES) {
             None | Some(Value::Null) => return Ok(Vec::new()),
@@ -107,8 +107,7 @@ impl StructField {
 }
 
 impl StructType {
-    /// Refuses type changes that are not in the list of widenings, at any depth. Returns whether there are
-    /// changes.
+    /// Refuses type changes that are not in the list of widenings, at any depth. Returns whether there are any changes.
     ///
     /// # Errors
     /// As [`StructField::type_changes`].
@@ -128,8 +127,8 @@ impl StructType {
     }
 }
 
-/// Returns whether the list has a change that the Iceberg format has as well. (PROTOCOL, "Writer Requirements for
-/// IcebergCompatV2"; Iceberg's specification, "Schema Evolution".)
+/// Returns whether Iceberg allows the change as well. (PROTOCOL, "Writer Requirements for IcebergCompatV2"; Iceberg's
+/// specification, "Schema Evolution".)
 pub(crate) fn is_iceberg_widening(from: PrimitiveType, to: PrimitiveType) -> bool {
     use PrimitiveType as P;
     let is_known = match (from, to) {
@@ -140,7 +139,7 @@ pub(crate) fn is_iceberg_widening(from: PrimitiveType, to: PrimitiveType) -> boo
     is_known && is_widening(from, to)
 }
 
-/// Returns whether `from` may be widened to `to`, by the list.
+/// Returns whether the list of widenings allows a change from `from` to `to`.
 pub(crate) fn is_widening(from: PrimitiveType, to: PrimitiveType) -> bool {
     use PrimitiveType as P;
     let whole = |primitive: P| match primitive {
@@ -150,7 +149,7 @@ pub(crate) fn is_widening(from: PrimitiveType, to: PrimitiveType) -> bool {
         P::Long => Some(8),
         _ => None,
     };
-    // Returns whether a decimal has at least that many digits before the point.
+    // Returns whether a decimal has at least this many digits before the decimal point.
     let holds = |precision: u8, scale: u8, whole_digits: u8| precision - scale >= whole_digits;
     match (from, to) {
         (P::Byte | P::Short | P::Integer, P::Double) | (P::Float, P::Double) | (P::Date, P::TimestampNtz) => {
