@@ -1,4 +1,4 @@
-//! Background work after a commit, on its own threads.
+//! Runs work that follows a commit in the background, on threads of its own.
 //!
 //! ```text
 //!   commit ── submit ──► waiting: [table A, checkpoint 20] [table B, compaction 19] …
@@ -7,15 +7,16 @@
 //!                                    running
 //! ```
 //!
-//! - Within one lane (a table) only the newest task of each duty waits: a checkpoint of version 20 makes the checkpoint
-//!   of version 10 useless. The number of tasks therefore does not grow with the number of commits.
+//! - Tasks have a lane (their table) and a duty (the kind of work). In each lane, only the newest task of each duty
+//!   waits: once a checkpoint of version 20 is due, the checkpoint of version 10 is useless. The number of tasks
+//!   therefore does not grow with the number of commits.
 //! - Threads start when there is work and end when there is none. If a task cannot be queued, because too many tables
-//!   have work or because the system has no more threads, the submitter gets it back and runs it itself.
-//! - Background refreshes of tables use at most half of the threads, so that a store that does not answer does not
-//!   delay checkpoints in other stores.
-//! - A forked child has none of the threads. It drops the tasks, which its parent runs, and never queues its own,
-//!   because the child may end without waiting for them.
-//! - A task must catch its own panics. If it does not, only its result is lost.
+//!   have work or the system cannot start more threads, `submit` returns it to the caller, which then runs it itself.
+//! - Background refreshes of tables use at most half of the threads. So if one store does not answer, checkpoints in
+//!   other stores are not delayed.
+//! - A forked child process has none of the threads. It drops the tasks, because its parent runs them. It never queues
+//!   tasks of its own, because it may end without waiting for them.
+//! - A task must catch its own panics. If it panics nevertheless, only its result is lost.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,22 +24,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The maximum number of tasks that wait.
+/// The maximum number of waiting tasks.
 const MAX_WAITING: usize = 256;
 
-/// The maximum number of threads. More tables with work wait for each other.
+/// The maximum number of threads. If more tables than this have work, they have to wait.
 const MAX_THREADS: usize = 4;
 
-/// The maximum number of threads for tasks that the process does not wait for when it ends.
+/// The maximum number of threads for optional tasks, for which the process does not wait when it ends.
 const MAX_OPTIONAL: usize = MAX_THREADS / 2;
 
-/// The longest time that [`Background::wait`] can be asked to wait: a longer time would overflow a clock.
+/// The maximum time that [`Background::wait`] waits. A longer time would overflow a clock.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Threads for what follows commits: checkpoints, log compactions and the clean-up of logs.
+/// Threads for the work that follows commits: checkpoints, log compactions and the clean-up of logs.
 ///
-/// An [`Environment`](crate::Environment) with it lets commits return as soon as they are durable. Without it, a
-/// commit does this work before it returns. When a `Background` is dropped, it waits for its tasks.
+/// If an [`Environment`](crate::Environment) has a `Background`, a commit returns as soon as it is durable. Otherwise,
+/// a commit does this work before it returns. When a `Background` is dropped, it waits for its tasks.
 ///
 /// ```
 /// use deltalog::{Background, Environment};
@@ -51,45 +52,46 @@ const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
 #[derive(Debug, Default)]
 pub struct Background(Arc<Queue>);
 
-/// The queue, which environments share.
+/// The queue, which all environments with this `Background` share.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    /// The process that the threads belong to.
+    /// The id of the process to which the threads belong.
     process: u32,
     tasks: Mutex<Tasks>,
     changed: Condvar,
     is_ending: AtomicBool,
-    /// Whether tasks run when a simulation says so, and not on threads of the queue.
+    /// Whether tasks only run in [`Background::step`], as a simulation requires, instead of on threads of the queue.
     is_stepped: bool,
 }
 
 #[derive(Debug, Default)]
 struct Tasks {
     waiting: VecDeque<Task>,
-    /// The lanes with a running task.
+    /// The lanes in which a task is running.
     busy: Vec<String>,
-    /// The number of running tasks that the process must not end without.
+    /// The number of running tasks for which the process must wait before it ends.
     needed: usize,
     threads: usize,
 }
 
-/// Work that is told when to yield. It runs in the background, or as part of the commit.
+/// The work of a task. Its argument tells the work when to stop for other tasks. It is `None` if a caller waits for the
+/// work.
 type Work = Box<dyn FnOnce(Option<&Turn<'_>>) + Send>;
 
-/// Something to do for a table.
+/// A piece of work for a table.
 pub(crate) struct Task {
-    /// Tasks of one lane run one after another. For upkeep it is the table's location.
+    /// The tasks of a lane run one after another. For the work after commits, the lane is the table's location.
     pub(crate) lane: String,
-    /// The kind of work. A later task of the same lane and duty replaces a waiting one.
+    /// The kind of work. A new task replaces a waiting task of the same lane and duty.
     pub(crate) duty: &'static str,
-    /// The work. It is passed its turn, or `None` if it runs on the thread of a waiting caller.
+    /// The work. Its argument is its turn, or `None` if it runs on the thread of a waiting caller.
     pub(crate) work: Work,
-    /// Whether the process may end without waiting for it.
+    /// Whether the process may end without waiting for the task.
     pub(crate) is_optional: bool,
 }
 
-/// The period in which a task has its lane to itself. Long work should stop when the turn is over, at a point where it
-/// can continue later.
+/// The time during which a task has its lane to itself. When the turn is over, long work should stop at a point from
+/// which it can continue later.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     queue: &'a Queue,
@@ -102,7 +104,7 @@ impl Turn<'_> {
         self.queue.is_ending.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the process is about to end, or another task of the lane waits.
+    /// Returns whether the process is about to end, or another task of the same lane is waiting.
     pub(crate) fn is_over(&self) -> bool {
         let waits = |tasks: MutexGuard<'_, Tasks>| tasks.waiting.iter().any(|task| task.lane == self.lane);
         self.is_last() || self.queue.lock().is_some_and(waits)
@@ -110,50 +112,50 @@ impl Turn<'_> {
 }
 
 impl Background {
-    /// Creates a queue. Its threads start when there is work.
+    /// Creates a queue. Its threads start when there is work to do.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Creates a queue without threads: its tasks run in [`Background::step`] only, as a simulation schedules them, and
-    /// are lost with the queue.
+    /// Creates a queue without threads. Its tasks only run when [`Background::step`] is called, so that a simulation
+    /// can determine their order, and they are lost when the queue is dropped.
     #[doc(hidden)]
     pub fn stepped() -> Self {
         Self(Arc::new(Queue { is_stepped: true, ..Queue::default() }))
     }
 
-    /// Runs the next task in the calling thread. Returns whether there was one.
+    /// Runs the next task on the calling thread. Returns whether there was one.
     #[doc(hidden)]
     pub fn step(&self) -> bool {
         let next = self.0.lock().and_then(|mut tasks| tasks.next());
         next.map(|task| self.0.run_one(task)).is_some()
     }
 
-    /// Returns whether there is no task that the process must wait for.
+    /// Returns whether there is no task for which the process must wait.
     #[doc(hidden)]
     pub fn is_idle(&self) -> bool {
         !self.0.lock().is_some_and(|tasks| tasks.are_needed())
     }
 
-    /// Waits until all work after commits is done, including the work after commits that other threads make while this
-    /// waits. Returns whether it was done before `timeout`. Does not wait until a [`Table`](crate::Table) is refreshed:
-    /// a store may take long to answer.
+    /// Waits until all work after commits is done, including the work for commits that other threads make during the
+    /// wait. Returns whether it was done before `timeout`. Refreshes of a [`Table`](crate::Table) are not waited for,
+    /// because a store may take long to answer.
     pub fn wait(&self, timeout: Duration) -> bool {
         self.0.wait(timeout, Tasks::are_needed)
     }
 
-    /// Waits until no task and no thread is left.
+    /// Waits until there are no tasks and no threads any more.
     #[doc(hidden)]
     pub fn settle(&self, timeout: Duration) -> bool {
         self.0.wait(timeout, |tasks| tasks.threads > 0)
     }
 
-    /// Accepts no more tasks: from now on commits do the work that follows them themselves. Waiting tasks are still
-    /// done, except refreshes of a [`Table`](crate::Table). Clean-ups stop early, and later ones continue where they
-    /// stopped. Call [`Background::wait`] afterwards.
+    /// Stops accepting tasks: from now on, commits do the work that follows them themselves. Waiting tasks are still
+    /// done, except refreshes of a [`Table`](crate::Table). Clean-ups stop early, and continue at a later clean-up.
+    /// Call [`Background::wait`] afterwards.
     pub fn close(&self) {
         self.0.is_ending.store(true, Ordering::Relaxed);
-        // The values that the tasks own are freed after the lock is released.
+        // The values that belong to the tasks are freed after the lock is released.
         let optional: Option<VecDeque<_>> = self.0.lock().map(|mut tasks| {
             let (optional, needed) =
                 std::mem::take(&mut tasks.waiting).into_iter().partition(|task| task.is_optional);
@@ -190,10 +192,10 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// Queues `task`, replacing an older one of the same table and duty.
+    /// Queues `task`. It replaces an older task of the same table and duty.
     ///
     /// # Errors
-    /// The task, if it cannot be queued.
+    /// Returns the task itself if it cannot be queued.
     pub(crate) fn submit(self: &Arc<Self>, task: Task) -> Result<(), Task> {
         if self.is_ending.load(Ordering::Relaxed) {
             return Err(task);
@@ -215,13 +217,13 @@ impl Queue {
                 Err(_) => {}
             }
         }
-        // The values that a task owns are freed after the lock is released.
+        // The values that belong to a task are freed after the lock is released.
         drop(tasks);
         drop(older);
         Ok(())
     }
 
-    /// Runs tasks until there is none that may run.
+    /// Runs tasks until none is left that may run now.
     fn run(&self) {
         loop {
             let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -248,10 +250,10 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Waits while there is something to wait for.
+    /// Waits as long as the condition says that there is something to wait for.
     fn wait(&self, timeout: Duration, is_awaited: impl Fn(&Tasks) -> bool) -> bool {
         let deadline = Instant::now() + timeout.min(LONGEST_WAIT);
-        // A forked child has no tasks to wait for.
+        // A forked child process has no tasks to wait for.
         let Some(mut tasks) = self.lock() else { return true };
         while is_awaited(&tasks) {
             let Some(left) = deadline.checked_duration_since(Instant::now()) else { return false };
@@ -261,7 +263,7 @@ impl Queue {
         true
     }
 
-    /// Returns the tasks; `None` in a forked child, in which the lock may never be free.
+    /// Returns the tasks. Returns `None` in a forked child process, because the lock may never be released there.
     fn lock(&self) -> Option<MutexGuard<'_, Tasks>> {
         let is_own = self.process == std::process::id();
         is_own.then(|| self.tasks.lock().unwrap_or_else(PoisonError::into_inner))
@@ -269,13 +271,13 @@ impl Queue {
 }
 
 impl Tasks {
-    /// Returns whether a task may begin.
+    /// Returns whether a task may start now.
     fn may_run(&self, task: &Task) -> bool {
         let is_share_used_up = self.busy.len() - self.needed >= MAX_OPTIONAL;
         !(self.busy.contains(&task.lane) || (task.is_optional && is_share_used_up))
     }
 
-    /// Takes the first task that may run, and counts it as running.
+    /// Takes the first task that may run now, and counts it as running.
     fn next(&mut self) -> Option<Task> {
         let position = self.waiting.iter().position(|task| self.may_run(task))?;
         let task = self.waiting.remove(position)?;
@@ -284,14 +286,14 @@ impl Tasks {
         Some(task)
     }
 
-    /// Returns whether the process must not end yet.
+    /// Returns whether the process has to wait before it ends.
     fn are_needed(&self) -> bool {
         self.needed > 0 || self.waiting.iter().any(|task| !task.is_optional)
     }
 }
 
 impl Task {
-    /// Runs the task in the thread of the caller.
+    /// Runs the task on the thread of the caller.
     pub(crate) fn run(self) {
         (self.work)(None);
     }
@@ -311,7 +313,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    /// A task that reports `name` when it begins and ends when `go` is dropped or has a message.
+    /// Creates a task that sends `name` when it starts, and ends when `go` is dropped or sends a message.
     fn task(
         table: &str,
         duty: &'static str,
@@ -326,7 +328,7 @@ mod tests {
         (Task { work: Box::new(work), ..quick(table, duty) }, go)
     }
 
-    /// A task that does nothing.
+    /// Creates a task that does nothing.
     fn quick(table: &str, duty: &'static str) -> Task {
         Task { lane: table.to_owned(), duty, work: Box::new(|_| {}), is_optional: false }
     }
@@ -336,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn one_task_of_a_table_runs_at_once_and_only_the_newest_of_a_duty_waits() {
+    fn each_table_runs_one_task_at_a_time_and_keeps_the_newest_of_each_duty() {
         let (sender, began) = channel();
         let background = Background::new();
         let submit = |table, duty, name| {
@@ -363,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_given_back() {
+    fn a_task_that_does_not_fit_in_the_queue_is_returned() {
         let (sender, began) = channel();
         let background = Background::new();
         let (blocker, go) = task("0", "checkpoint", "blocker", &sender);
@@ -382,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_ends_no_thread_and_the_end_is_seen_by_tasks() {
+    fn threads_survive_a_panic_and_tasks_see_that_the_process_ends() {
         let background = Background::new();
         let panics = Task { work: Box::new(|_| panic!("as planned")), ..quick("a", "x") };
         background.0.submit(panics).unwrap();
@@ -402,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stepped_queue_runs_one_task_when_it_is_told() {
+    fn a_stepped_queue_runs_one_task_per_step() {
         let (sender, began) = channel();
         let background = Background::stepped();
         for duty in ["x", "y", "z"] {
@@ -419,9 +421,9 @@ mod tests {
         assert_eq!(began.try_iter().collect::<Vec<_>>(), ["y", "z"]);
     }
 
-    /// A store that does not answer a refresh must delay neither waiting callers nor the exit.
+    /// A store that does not answer a refresh must not delay waiting callers or the end of the process.
     #[test]
-    fn nobody_waits_for_what_is_optional() {
+    fn optional_tasks_are_not_waited_for() {
         let (sender, began) = channel();
         let background = Background::new();
         let submit = |table, name, is_optional| {
@@ -445,9 +447,9 @@ mod tests {
         assert!(began.try_recv().is_err(), "it is not needed any more");
     }
 
-    /// A store that does not answer uses at most its share of the threads.
+    /// Tasks that wait for a store that does not answer use only part of the threads.
     #[test]
-    fn what_is_optional_leaves_threads_for_the_rest() {
+    fn optional_tasks_leave_threads_for_other_tasks() {
         let (sender, began) = channel();
         let background = Background::new();
         let mut gates: Vec<Sender<()>> = ["a", "b", "c", "d", "e"]
@@ -463,7 +465,7 @@ mod tests {
         assert!(background.wait(LONG));
         assert!(began.try_recv().is_err());
         drop(gates.remove(0));
-        assert_eq!(next(&began), "hanging", "one has come to an end");
+        assert_eq!(next(&began), "hanging", "a hanging task has ended");
         drop(gates);
         assert!(background.settle(LONG));
         assert_eq!(began.try_iter().count(), 2);
@@ -489,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn dropping_waits_for_everything() {
+    fn dropping_the_background_waits_for_all_tasks() {
         let (sender, began) = channel();
         let background = Background::new();
         let (running, go) = task("a", "x", "running", &sender);

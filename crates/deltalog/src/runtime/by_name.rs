@@ -1,7 +1,8 @@
-//! Finds many names among many others in linear time: tables have up to tens of thousands of columns.
+//! Finds many names in a long list in linear time, because tables may have tens of thousands of columns.
 //!
-//! - Names usually come in the order in which they are known, so the next one is tried first. If that fails, the names
-//!   are compared one after another, because often only one is wanted. If it fails again, the names are indexed.
+//! - The names usually come in the order of the list, so the next name in the list is tried first. If it does not
+//!   match, the names are compared one after another, because often only one name is wanted. If the next name does not
+//!   match a second time, an index is built.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
@@ -13,18 +14,19 @@ pub(crate) struct ByName<'a, F> {
     name_of: F,
     count: usize,
     next: Cell<usize>,
-    /// Whether a name was not the next one.
+    /// Whether some name was not the next one in the list.
     has_failed: Cell<bool>,
     index: OnceCell<HashMap<&'a str, usize>>,
 }
 
 impl<'a, F: Fn(usize) -> Option<&'a str>> ByName<'a, F> {
-    /// Creates an index of `count` items with the names that `name_of` returns.
+    /// Creates an index of `count` items. `name_of` returns the name of an item.
     pub(crate) fn new(count: usize, name_of: F) -> Self {
         Self { name_of, count, next: Cell::new(0), has_failed: Cell::new(false), index: OnceCell::new() }
     }
 
-    /// Returns the number of an item with this name: the first such item, or the one after the item found last.
+    /// Returns the number of an item with this name: the item after the one found last, if it has this name, otherwise
+    /// the first one.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         let next = self.next.get();
         let found = match (self.name_of)(next) {
@@ -64,12 +66,12 @@ mod tests {
             names.get(at).copied()
         });
         assert_eq!(["a", "b", "c"].map(|name| by_name.find(name)), [Some(0), Some(1), Some(2)]);
-        assert_eq!(*asked.borrow(), 3, "one comparison for each name in order");
+        assert_eq!(*asked.borrow(), 3, "names in order take one comparison each");
         assert_eq!(
             ["d", "a", "x", "b", "c"].map(|name| by_name.find(name)),
             [Some(4), Some(0), None, Some(1), Some(2)]
         );
         let looked_through = names.len();
-        assert_eq!(*asked.borrow(), 3 + 5 + looked_through + names.len(), "the index is made once");
+        assert_eq!(*asked.borrow(), 3 + 5 + looked_through + names.len(), "the index is built only once");
     }
 }

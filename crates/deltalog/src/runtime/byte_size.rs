@@ -1,7 +1,7 @@
-//! Numbers of bytes as users write them.
+//! Parses sizes in bytes as users write them.
 
-/// Returns the number of bytes that a text such as `10GiB`, `500 MB` or `4096` stands for. Both units are powers of
-/// two, as in the properties of tables.
+/// Returns the number of bytes for a string such as `10GiB`, `500 MB` or `4096`. `GiB` and `GB` both mean a power of
+/// two, as in table properties.
 pub(crate) fn bytes_of(text: &str) -> Option<u64> {
     let lower = text.trim().to_ascii_lowercase();
     let digits = lower.trim_end_matches(|c: char| !c.is_ascii_digit());

@@ -1,27 +1,27 @@
-//! The machine's clock, for purposes of this machine only: how long a store is silent, when credentials expire, when a
-//! file of the cache was last used.
+//! The machine's clock. It is only for matters of this machine: for how long a store has not answered, when credentials
+//! expire, when a file in the cache was last used.
 //!
 //! Times that a commit records come from [`Environment`](super::environment::Environment), whose clock tests can
-//! control. `clippy.toml` forbids every other access to the time.
+//! control. `clippy.toml` forbids getting the time in any other way.
 
 use std::time::{Duration, Instant, SystemTime};
 
-/// Returns the current moment, to measure elapsed time from it.
+/// Returns the current moment, from which elapsed time can be measured.
 pub(crate) fn instant() -> Instant {
     Instant::now()
 }
 
-/// Returns the time of day, to compare with times of files and of credentials.
+/// Returns the time of day, to compare it with the times of files and credentials.
 pub(crate) fn system_time() -> SystemTime {
     SystemTime::now()
 }
 
-/// Returns the time at which a statement begins, in microseconds since 1970.
+/// Returns the current time for the beginning of a statement, in microseconds since 1970.
 pub(crate) fn micros() -> i64 {
     chrono::Utc::now().timestamp_micros()
 }
 
-/// Pauses the thread, even if its call is interrupted. Only for very short pauses; otherwise use
+/// Pauses the thread, even if its call is interrupted. This is only for very short pauses; otherwise use
 /// [`interrupt::sleep`](super::interrupt::sleep).
 pub(crate) fn pause(duration: Duration) {
     std::thread::sleep(duration);

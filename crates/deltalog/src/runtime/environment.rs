@@ -14,8 +14,8 @@ pub use file_format::{ColumnFormat, FileFormat};
 use crate::runtime::background::{Background, Queue};
 use crate::runtime::interrupt;
 
-/// The source of time, pauses, new ids and randomness, and the settings for background work, for compactions after a
-/// write, and for the encoding of data files. Cheap to clone.
+/// Provides time, pauses, new ids and random numbers. Also has the settings for background work, for compactions after
+/// a write, and for the encoding of data files. Cheap to clone.
 #[derive(Clone)]
 pub struct Environment {
     clock: Arc<dyn Fn() -> i64 + Send + Sync>,
@@ -29,13 +29,13 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Returns an environment with the system's clock, pauses and randomness.
+    /// Creates an environment with the system's clock, pauses and random numbers.
     pub fn system() -> Self {
         Self::new(|| chrono::Utc::now().timestamp_millis(), Uuid::new_v4)
     }
 
-    /// Returns an environment with this clock, in milliseconds since the epoch, and this source of ids. Pauses and
-    /// randomness come from the system.
+    /// Creates an environment with this clock, in milliseconds since the epoch, and this source of ids. Pauses and
+    /// random numbers come from the system.
     pub fn new(
         clock: impl Fn() -> i64 + Send + Sync + 'static,
         uuids: impl Fn() -> Uuid + Send + Sync + 'static,
@@ -64,14 +64,14 @@ impl Environment {
         Self { random: Arc::new(random), ..self }
     }
 
-    /// Lets the work that follows a commit be done in `background`. Without it, a commit does this work before it
-    /// returns, always in the same order, which suits tests and short programs.
+    /// Sets the `background` for the work that follows a commit. Without it, a commit does this work before it returns,
+    /// always in the same order, which suits tests and short programs.
     #[must_use]
     pub fn with_background(self, background: &Background) -> Self {
         Self { background: Some(Arc::clone(background.queue())), ..self }
     }
 
-    /// Sets how small files are compacted after a write. Without it, the properties of the table decide.
+    /// Sets how small files are compacted after a write. If this is not set, the table's properties apply.
     #[must_use]
     pub fn with_auto_compaction(self, auto_compaction: AutoCompaction) -> Self {
         Self { auto_compaction, ..self }
@@ -82,7 +82,7 @@ impl Environment {
         &self.auto_compaction
     }
 
-    /// Sets how data files are encoded. Without it, the properties of the table decide.
+    /// Sets how data files are encoded. If this is not set, the table's properties apply.
     #[must_use]
     pub fn with_file_format(self, file_format: FileFormat) -> Self {
         Self { file_format: Arc::new(file_format), ..self }
@@ -93,7 +93,7 @@ impl Environment {
         &self.file_format
     }
 
-    /// Adds the version of each commit to `commits`, for a caller that makes several commits in one call.
+    /// Appends the version of each commit to `commits`, for a caller that makes several commits in one call.
     #[must_use]
     pub fn with_commits_in(self, commits: &Arc<Mutex<Vec<u64>>>) -> Self {
         Self { commits: Some(Arc::clone(commits)), ..self }
@@ -106,7 +106,7 @@ impl Environment {
         }
     }
 
-    /// Returns a copy whose commits finish all work before they return, instead of in the background.
+    /// Returns a copy without background work: its commits finish all work before they return.
     pub(crate) fn without_background(&self) -> Self {
         Self { background: None, ..self.clone() }
     }
@@ -142,7 +142,7 @@ impl Environment {
     }
 }
 
-/// Returns a random number from the system. Both halves of a random id have fixed bits, so they are combined.
+/// Returns a random number from the system. Both halves of a random UUID have fixed bits, so the halves are combined.
 fn random() -> u64 {
     let (high, low) = Uuid::new_v4().as_u64_pair();
     high.rotate_left(32) ^ low

@@ -1,4 +1,4 @@
-//! Interrupting a call, for callers whose users press Ctrl-C.
+//! Lets a call be interrupted, for example when a user presses Ctrl-C.
 //!
 //! ```text
 //! caller's thread   watched(look, …) ── check ── check ── wait ──► look(): shall it stop?
@@ -7,13 +7,14 @@
 //! ```
 //!
 //! - Only the thread that began the call checks for interrupts, because signals belong to a thread. It checks at most
-//!   every [`INTERVAL`] while it works, and just as often while it waits for other threads or for a store. A call that
-//!   takes less time checks only before a commit.
-//! - An interrupted call stops between two batches, files or requests, with an error of the kind `Interrupted`. Its
-//!   written files are deleted as after any other error.
-//! - Right before a commit is put, interrupts are checked again. From then on it is [`shielded`], and so is the
-//!   deletion of files: they complete, but wait for at most [`GRACE`] for a store that does not answer.
-//! - A call within a call, such as one of a callback, is interrupted together with the outer one.
+//!   once per [`INTERVAL`] while it works, and just as often while it waits for other threads or for a store. A shorter
+//!   call only checks before a commit.
+//! - An interrupted call stops between two batches, files or requests, with an error of the kind `Interrupted`. The
+//!   files that it has written are deleted, as after any other error.
+//! - Interrupts are checked once more right before a commit is put. After that, putting the commit is [`shielded`] from
+//!   interrupts, and so is deleting files: these steps are completed, but they wait at most [`GRACE`] for a store that
+//!   does not answer.
+//! - A call that is made inside another call, for example by a callback, is interrupted together with the outer call.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -24,20 +25,20 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The time between two checks.
+/// The time between two checks for an interrupt.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// How long an interrupted call waits for the answer to a request that should not be given up.
+/// How long an interrupted call still waits for the response to a request that should not be abandoned.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Returns whether the call should stop. It is called on the thread that began the call.
+/// A function that returns whether the call should stop. It is called on the thread that began the call.
 pub type Look = fn() -> bool;
 
 thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
-/// The call that a thread works for.
+/// The call for which a thread works.
 #[derive(Debug, Clone)]
 struct Current {
     call: Arc<Call>,
@@ -50,7 +51,7 @@ struct Current {
 #[derive(Debug, Default)]
 struct Call {
     is_interrupted: AtomicBool,
-    /// Whether the call must not wait any longer, because it was interrupted again or the store is silent.
+    /// Whether the call must stop waiting, because it was interrupted again or because the store does not answer.
     is_hurried: AtomicBool,
     commits: Mutex<Vec<Commit>>,
     outer: Option<Arc<Call>>,
@@ -68,9 +69,9 @@ pub struct Commit {
 /// The outcome of a watched call.
 #[derive(Debug, Default)]
 pub struct Watched {
-    /// Whether it was interrupted.
+    /// Whether the call was interrupted.
     pub is_interrupted: bool,
-    /// The commits that it has made, in their order.
+    /// The commits that the call has made, in order.
     pub commits: Vec<Commit>,
 }
 
@@ -109,7 +110,7 @@ impl Call {
     }
 }
 
-/// When dropped, makes the previous call of the thread the current one again.
+/// When this is dropped, the thread's previous call becomes the current one again.
 struct Restore(Option<Current>);
 
 impl Restore {
@@ -124,7 +125,7 @@ impl Drop for Restore {
     }
 }
 
-/// Returns whether this thread is working for a call.
+/// Returns whether this thread works for a call.
 pub fn is_within_call() -> bool {
     CURRENT.with_borrow(Option::is_some)
 }
@@ -133,15 +134,15 @@ fn current_call() -> Option<Arc<Call>> {
     CURRENT.with_borrow(|current| current.as_ref().map(|current| Arc::clone(&current.call)))
 }
 
-/// Interrupts the call that this thread works for.
+/// Interrupts the call for which this thread works.
 pub fn interrupt() {
     if let Some(call) = current_call() {
         call.interrupt();
     }
 }
 
-/// Calls `work` and, from time to time on this thread, `look`, which returns whether the work should stop. Without
-/// `look`, `work` becomes part of the call that this thread is working for, if there is one.
+/// Calls `work`. On this thread, from time to time, also calls `look`, which returns whether the work should stop.
+/// Without `look`, `work` becomes part of the call for which this thread already works, if there is one.
 pub fn watched<T>(look: Option<Look>, work: impl FnOnce() -> T) -> (T, Watched) {
     if look.is_none() {
         let output = work();
@@ -158,7 +159,7 @@ pub fn watched<T>(look: Option<Look>, work: impl FnOnce() -> T) -> (T, Watched) 
     (output, Watched { is_interrupted: call.is_interrupted(), commits })
 }
 
-/// Checks whether the call should stop, if a check is due.
+/// If a check is due, checks whether the call should stop.
 pub(crate) fn poll() {
     look(false);
 }
@@ -174,7 +175,7 @@ fn look(is_time: bool) {
         current.next_look = now + INTERVAL;
         Some((look, Arc::clone(&current.call)))
     });
-    // `look` may call anything, even this crate, so no borrow is held.
+    // `look` may call any function, including functions of this crate, so no borrow is held here.
     if let Some((look, call)) = due
         && look()
     {
@@ -182,52 +183,52 @@ fn look(is_time: bool) {
     }
 }
 
-/// Returns whether the call is interrupted and nothing shields this thread.
+/// Returns whether the call is interrupted and this thread is not shielded.
 fn is_stopped() -> bool {
     CURRENT.with_borrow(|current| {
         current.as_ref().is_some_and(|current| !current.is_shielded && current.call.is_interrupted())
     })
 }
 
-/// Returns whether the call is interrupted, even if something shields this thread.
+/// Returns whether the call is interrupted, even if this thread is shielded.
 pub(crate) fn is_interrupted() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.call.is_interrupted()))
 }
 
-/// Returns whether the call is interrupted and must not wait any longer, because the store is silent or
-/// the interrupt was repeated.
+/// Returns whether the call is interrupted and must stop waiting, because the store does not answer or the interrupt
+/// was repeated.
 pub(crate) fn is_hurried() -> bool {
     CURRENT.with_borrow(|current| {
         current.as_ref().is_some_and(|current| current.call.is_interrupted() && current.call.is_hurried())
     })
 }
 
-/// Stops the call if it is interrupted. Call this at least a few times per second.
+/// Returns an error if the call is interrupted. Must be called at least a few times per second.
 ///
 /// # Errors
-/// `Interrupted`.
+/// `Interrupted` if the call is interrupted.
 pub(crate) fn check() -> Result<(), Interrupted> {
     poll();
     if is_stopped() { Err(Interrupted) } else { Ok(()) }
 }
 
-/// Does the same, but checks even if no check is due. To be called before a step that cannot be undone.
+/// Does the same as [`check`], but always looks for an interrupt. Must be called before a step that cannot be undone.
 ///
 /// # Errors
-/// `Interrupted`.
+/// `Interrupted` if the call is interrupted.
 pub(crate) fn check_now() -> Result<(), Interrupted> {
     look(true);
     if is_stopped() { Err(Interrupted) } else { Ok(()) }
 }
 
-/// Calls `work`, which must not be stopped.
+/// Calls `work`, which is shielded from interrupts.
 pub(crate) fn shielded<T>(work: impl FnOnce() -> T) -> T {
     let current = CURRENT.with_borrow(Clone::clone);
     let _restore = Restore::after(current.map(|current| Current { is_shielded: true, ..current }));
     work()
 }
 
-/// Records a commit of the call.
+/// Records a commit that the call has made.
 pub(crate) fn note_commit(table: impl FnOnce() -> String, version: u64) {
     if let Some(call) = current_call() {
         let commit = Commit { table: table(), version };
@@ -235,30 +236,31 @@ pub(crate) fn note_commit(table: impl FnOnce() -> String, version: u64) {
     }
 }
 
-/// The reference to a call that its other threads need.
+/// The data about a call that its other threads need.
 #[derive(Debug, Clone)]
 pub struct Inherited(Option<Current>);
 
-/// Returns what another thread needs for working on this one's behalf.
+/// Returns the data that another thread needs to work for the same call.
 pub fn inherited() -> Inherited {
     let current = CURRENT.with_borrow(Clone::clone);
     Inherited(current.map(|current| Current { look: None, ..current }))
 }
 
 impl Inherited {
-    /// Calls `work` on behalf of the thread that this was created on.
+    /// Calls `work` for the same call as the thread on which this was created.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
         let _restore = Restore::after(self.0.clone());
         work()
     }
 }
 
-/// Waits for a message.
+/// Waits for a message from a channel.
 ///
 /// # Errors
-/// `Interrupted`, if the call is; for a shielded thread, only if no message arrives for a long time.
+/// `Interrupted` if the call is interrupted. On a shielded thread, only if no message arrives for a long time after
+/// that.
 pub(crate) fn receive<T>(messages: &Receiver<T>) -> Result<Result<T, RecvError>, Interrupted> {
-    // Messages may arrive so fast that the thread never waits and never checks.
+    // Messages may arrive so quickly that the thread never waits, so check here as well.
     check()?;
     let mut stopped_at = None;
     loop {
@@ -275,7 +277,8 @@ pub(crate) fn receive<T>(messages: &Receiver<T>) -> Result<Result<T, RecvError>,
             return Err(Interrupted);
         }
         if since.elapsed() >= GRACE {
-            // The store is silent. Later requests of this call would probably get no answer either, and do not wait.
+            // The store does not answer. Later requests of this call would probably get no response either, so they do
+            // not wait.
             hurry();
             return Err(Interrupted);
         }
@@ -290,10 +293,10 @@ fn hurry() {
     });
 }
 
-/// Waits for a message of a thread of the call. The thread stops when the call is interrupted.
+/// Waits for a message from another thread of the call. That thread stops if the call is interrupted.
 ///
 /// # Errors
-/// There are no senders any more.
+/// If all senders were dropped.
 pub fn receive_from_own<T>(messages: &Receiver<T>) -> Result<T, RecvError> {
     poll();
     loop {
@@ -317,7 +320,7 @@ fn receive_for_a_while<T>(messages: &Receiver<T>) -> Option<Result<T, RecvError>
     }
 }
 
-/// Pauses the thread, at most until the call is interrupted.
+/// Pauses the thread, but not longer than until the call is interrupted.
 pub(crate) fn sleep(duration: Duration) {
     let end = Instant::now() + duration;
     loop {
@@ -352,18 +355,18 @@ mod tests {
     }
 
     #[test]
-    fn a_short_call_looks_only_when_it_must() {
+    fn a_short_call_only_looks_for_interrupts_when_it_must() {
         let ((), watched) = watched(Some(pressed), || {
             (0..100).for_each(|_| check().unwrap());
             assert_eq!(LOOKS.get(), 0);
             check_now().unwrap();
         });
         assert_eq!((LOOKS.get(), watched.is_interrupted), (1, false));
-        assert_eq!(check(), Ok(()), "without a call there is nothing to stop");
+        assert_eq!(check(), Ok(()), "outside of a call, a check never stops anything");
     }
 
     #[test]
-    fn an_interrupted_call_stops_on_all_of_its_threads() {
+    fn an_interrupted_call_stops_on_all_its_threads() {
         let ((), watched) = watched(Some(pressed), || {
             note_commit(|| "file:///t".to_owned(), 7);
             let theirs = inherited();
@@ -378,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_within_a_call_stops_with_it() {
+    fn an_inner_call_is_interrupted_with_the_outer_one() {
         let (inner, outer) = watched(Some(pressed), || {
             assert!(press());
             watched(None, check)
@@ -389,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_ends_unless_it_is_shielded() {
+    fn an_interrupt_ends_waiting_unless_it_is_shielded() {
         let (sender, messages): (Sender<u8>, _) = channel();
         let (received, _) = watched(Some(pressed), || {
             PRESSED.set(true);
@@ -411,9 +414,9 @@ mod tests {
         assert_eq!(received, (Ok(Ok(1)), true));
     }
 
-    /// A user who presses Ctrl-C twice does not wait for a store that may never answer.
+    /// A user who presses Ctrl-C twice does not have to wait for a store that may never answer.
     #[test]
-    fn a_second_interruption_ends_what_is_shielded() {
+    fn a_second_interrupt_ends_shielded_waiting() {
         let (_sender, messages) = channel::<u8>();
         let (received, _) = watched(Some(pressed), || {
             assert!(press());

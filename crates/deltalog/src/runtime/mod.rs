@@ -1,5 +1,4 @@
-//! Basics that all higher layers use: the clock and ids, threads, progress, interrupting a call, and names and sizes as
-//! text.
+//! Basics that all higher layers use: clock, ids, threads, progress, interrupts, and the parsing of names and sizes.
 
 #![allow(clippy::disallowed_methods, reason = "this is the place for the clock and for waiting")]
 

@@ -1,20 +1,20 @@
-//! Panics of decoders, which damaged files may cause, as errors.
+//! Turns panics of decoders into errors. Damaged files may make a decoder panic.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{Error, Result};
 
-/// Calls `work`; turns a panic into its message.
+/// Calls `work`. If it panics, returns the message of the panic.
 ///
-/// Values that `work` captures must not be used after a panic.
+/// Values that `work` has captured must not be used after a panic.
 pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| text(panic.as_ref()).to_owned())
 }
 
-/// Calls `work`; turns a panic into the error that `error` returns for its message.
+/// Calls `work`. If it panics, returns the error that `error` makes from the message of the panic.
 ///
-/// Values that `work` captures must not be used after a panic.
+/// Values that `work` has captured must not be used after a panic.
 pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T>, error: impl FnOnce(&str) -> Error) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(error(text(panic.as_ref()))))
 }

@@ -13,15 +13,15 @@ thread_local! {
     static IS_ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes the calling thread do all its work itself from now on, as if the machine had a single core. Its requests to a
-/// store then have one order, which a simulation can repeat.
+/// From now on, the calling thread does all its work itself, as if the machine had a single core. The order of its
+/// requests to a store is then always the same, so that a simulation can repeat it.
 pub fn stay_alone() {
     IS_ALONE.set(true);
 }
 
 /// Returns the number of threads that can compute at the same time.
 pub(crate) fn cores() -> usize {
-    // Determining the number of cores reads several files of the system.
+    // Determining the number of cores means reading several system files, so the number is kept.
     static CORES: OnceLock<usize> = OnceLock::new();
     if IS_ALONE.get() {
         return 1;
@@ -29,21 +29,21 @@ pub(crate) fn cores() -> usize {
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
 }
 
-/// Returns the number of threads for work that waits for answers rather than for a core: at least `count`.
+/// Returns the number of threads for work that mostly waits for responses: the number of cores, but at least `count`.
 pub(crate) fn waiting(count: usize) -> usize {
     if IS_ALONE.get() { 1 } else { cores().max(count) }
 }
 
-/// Returns the number of threads for work that may run at most `count` times at once.
+/// Returns `count`, the number of threads for work of which at most that many parts may run at the same time.
 pub(crate) fn exactly(count: usize) -> usize {
     if IS_ALONE.get() { 1 } else { count }
 }
 
-/// Applies `work` to each item and returns the results in order, using at most `threads` threads including
-/// the caller's, or fewer if the system has no more.
+/// Applies `work` to each item and returns the results in order. Uses at most `threads` threads, including the
+/// caller's, or fewer if the system cannot start more.
 ///
 /// # Errors
-/// The first error of `work`, in the order of the items. No item is started after an error.
+/// The error of the first item, in order, for which `work` fails. No item is started after an error.
 pub(crate) fn each<T: Sync, R: Send, E: Send>(
     items: &[T],
     threads: usize,
@@ -82,23 +82,23 @@ pub(crate) fn each<T: Sync, R: Send, E: Send>(
         drop(working);
         wait_for_end(&ended);
     });
-    // Items are started in order, so all items before the failed one were done.
+    // Items are started in order, so all items before the failed item have been processed.
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_unstable_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Waits until all senders have been dropped. Other threads drop theirs when they end.
+/// Waits until all senders were dropped. Other threads drop theirs when they end.
 fn wait_for_end(ended: &mpsc::Receiver<Infallible>) {
     let Err(mpsc::RecvError) = interrupt::receive_from_own(ended);
 }
 
-/// Calls `consume` on another thread with the items that `produce` passes on, in order, while `produce` continues. Uses
-/// the same thread if the system has no other. At most `ahead` items wait in between.
+/// Calls `consume`, on another thread and in order, with the items that `produce` passes on, while `produce` continues.
+/// If the system cannot start another thread, both run on this one. At most `ahead` items wait to be consumed.
 ///
 /// # Errors
-/// The errors of `consume`, which `produce` learns when it hands over the next item, and the errors of `produce`. The
-/// items that were handed over before an error of `produce` are consumed nevertheless.
+/// The errors of `consume`, which `produce` receives when it passes on the next item, and the errors of `produce`. If
+/// `produce` fails, the items that it has already passed on are still consumed.
 pub(crate) fn relay<T: Send, E: Send>(
     ahead: usize,
     produce: impl FnOnce(&mut dyn FnMut(T) -> Result<(), E>) -> Result<(), E>,
@@ -108,7 +108,7 @@ pub(crate) fn relay<T: Send, E: Send>(
         return produce(&mut consume);
     }
     let (sender, receiver) = mpsc::channel::<T>();
-    // One message arrives for each consumed item. The sender is dropped after the last one.
+    // A message is sent for each consumed item. The sender is dropped after the last one.
     let (consumed, free) = mpsc::channel::<()>();
     let work = Work::new((consume, receiver, consumed));
     let call = interrupt::inherited();
@@ -117,7 +117,7 @@ pub(crate) fn relay<T: Send, E: Send>(
             Some((mut consume, receiver, consumed)) => call.run(|| {
                 receiver.iter().try_for_each(|item| {
                     consume(item)?;
-                    // The producer may have no more items, and no longer listen.
+                    // If the producer has no more items, it may no longer receive messages.
                     let _ = consumed.send(());
                     Ok(())
                 })
@@ -137,7 +137,7 @@ pub(crate) fn relay<T: Send, E: Send>(
             let has_room = waiting <= ahead || interrupt::receive_from_own(&free).is_ok();
             match has_room.then(|| sender.send(item)) {
                 Some(Ok(())) => Ok(()),
-                // The consumer has ended because of an error.
+                // The consumer has stopped because of an error.
                 _ => end(consumer.take()),
             }
         });
@@ -147,7 +147,7 @@ pub(crate) fn relay<T: Send, E: Send>(
     })
 }
 
-/// The work of a thread, or of the caller if there is no thread.
+/// The work of a thread, or of the caller if no thread was started.
 struct Work<W>(Mutex<Option<W>>);
 
 impl<W> Work<W> {
@@ -160,7 +160,7 @@ impl<W> Work<W> {
     }
 }
 
-/// Work on its own thread, which has ended when this is dropped.
+/// Work on a thread of its own. Dropping this waits until the work has ended.
 pub(crate) struct Task<T>(Option<Running<T>>);
 
 enum Running<T> {
@@ -169,7 +169,7 @@ enum Running<T> {
 }
 
 impl<T: Send + 'static> Task<T> {
-    /// Begins `work`. On a single core, or if the system has no thread, it is done before this returns.
+    /// Starts `work`. On a single core, or if the system cannot start a thread, the work is done before this returns.
     pub(crate) fn begin(work: impl FnOnce() -> T + Send + 'static) -> Self {
         if cores() <= 1 {
             return Self(Some(Running::Done(work())));
@@ -189,7 +189,7 @@ impl<T: Send + 'static> Task<T> {
         })
     }
 
-    /// Waits for the end of the work and returns its result; `None` if the task has ended before.
+    /// Waits for the end of the work and returns its result. Returns `None` if the result was already taken.
     pub(crate) fn end(&mut self) -> Option<T> {
         self.0.take().and_then(|running| match running {
             Running::Done(result) => Some(result),
@@ -205,7 +205,7 @@ impl<T> Drop for Task<T> {
     fn drop(&mut self) {
         if let Some(Running::On(thread, ended)) = self.0.take() {
             wait_for_end(&ended);
-            // Only waits for the end: the result is dropped, and the thread has already reported a panic.
+            // Only waits for the end. The result is dropped; if the thread has panicked, it has already reported that.
             let _ = thread.join();
         }
     }
@@ -218,9 +218,9 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Gives the same results, or the same error, as sequential work.
+        /// The results, or the error, are the same as those of sequential work.
         #[test]
-        fn agrees_with_sequential_work(items in prop::collection::vec(0..50u8, 0..40), threads in 0..9usize) {
+        fn parallel_work_has_the_results_of_sequential_work(items in prop::collection::vec(0..50u8, 0..40), threads in 0..9usize) {
             let work = |item: &u8| if *item < 48 { Ok(u16::from(*item) + 1) } else { Err(*item) };
             prop_assert_eq!(each(&items, threads, work), items.iter().map(work).collect::<Result<Vec<_>, _>>());
         }
@@ -286,7 +286,7 @@ mod tests {
         let (outcome, seen, sent) = relayed(10_000, 7, false);
         assert_eq!((outcome, seen), (Err(7), (0..=7).collect()));
         assert!(sent < 10_000);
-        // The last item fails when everything has been handed over.
+        // The last item fails when all items have already been passed on.
         assert_eq!(relayed(3, 2, true).0, Err(2));
     }
 

@@ -1,10 +1,11 @@
-//! Texts that one process passes to another, each with the number of its format.
+//! Strings that one process passes to another. Each contains the version of its format.
 
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
 
-/// Refuses a text in another version of the format before its other fields are read. `what` is what the text should be.
+/// Refuses a string whose format version is not supported, before other fields are read. `what` describes the expected
+/// string.
 pub(crate) fn check_format(json: &str, what: &str, format: u32) -> Result<()> {
     #[derive(Deserialize)]
     struct Head {
@@ -17,7 +18,7 @@ pub(crate) fn check_format(json: &str, what: &str, format: u32) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid_argument(format!(
-        "{what} has the form {}, but this version of deltalog has the form {format}",
+        "{what} has format version {}, but this version of deltalog needs format version {format}",
         head.format
     ))
     .with_hint("install the same version of deltalog for the coordinator and all workers"))

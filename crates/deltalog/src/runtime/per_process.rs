@@ -1,8 +1,8 @@
 //! Values that each process creates for itself.
 //!
-//! A forked child has a copy of its parent's memory, but none of its threads. So the child creates its own values where
-//! these depend on threads, such as a runtime or the open connections of a client. It does not touch the parent's
-//! value, whose state at the time of the fork is unknown.
+//! A forked child process has a copy of its parent's memory, but none of its threads. So if a value depends on threads,
+//! such as an async runtime or the open connections of a client, the child creates a value of its own. It does not
+//! touch its parent's value, whose state at the time of the fork is unknown.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -14,7 +14,7 @@ pub(crate) struct PerProcess<T>(OnceLock<Box<Owned<T>>>);
 struct Owned<T> {
     process: u32,
     value: T,
-    /// The value of a child, if this process was forked.
+    /// The value of the child process, if this process was forked.
     next: PerProcess<T>,
 }
 
@@ -23,7 +23,7 @@ impl<T> PerProcess<T> {
         Self(OnceLock::new())
     }
 
-    /// Returns the value of this process. The first one is the default.
+    /// Returns the value of this process. If it does not exist yet, the default is created.
     pub(crate) fn get(&self) -> &T
     where
         T: Default,
@@ -33,8 +33,8 @@ impl<T> PerProcess<T> {
         value
     }
 
-    /// Returns the value of this process. If there is none, the result of `make` is used. If several threads create
-    /// one at the same time, all get the first, and the rest are passed to `discard`.
+    /// Returns the value of this process. If it does not exist yet, `make` creates it. If several threads create a
+    /// value at the same time, all of them get the first one, and the other values are passed to `discard`.
     pub(crate) fn get_or_make<E>(
         &self,
         make: impl Fn() -> Result<T, E>,

@@ -1,4 +1,4 @@
-//! The progress of long operations, for people who wait for them.
+//! Reports the progress of long operations to the people who wait for them.
 //!
 //! ```text
 //! operation ── add ── add ──► Progress ──► an event of the level INFO every few seconds (`deltalog::progress`)
@@ -6,10 +6,10 @@
 //!                                └───────► every ProgressObserver, which asks for reports when it wants them
 //! ```
 //!
-//! - An operation that takes less than a few seconds has no event. Observers see it nevertheless.
-//! - Observers belong to the process: each sees the operations of all threads that begin while it lives. A forked child
-//!   has none of its parent's.
-//! - Operations never wait for an observer and never call it.
+//! - An operation that takes less than a few seconds does not log an event, but observers still see it.
+//! - Observers belong to the process: each one sees the operations that begin, on any thread, while it exists. A forked
+//!   child process does not have the observers of its parent.
+//! - Operations never wait for observers and never call them.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use super::per_process::PerProcess;
 
-/// The time between two events.
+/// The time between two log events.
 const INTERVAL: Duration = Duration::from_secs(5);
 
 /// The maximum number of operations that an observer remembers between two calls of [`ProgressObserver::reports`].
@@ -27,30 +27,30 @@ const MOST_OPERATIONS: usize = 1024;
 /// The observers of this process.
 static OBSERVERS: PerProcess<Mutex<Vec<Weak<Seen>>>> = PerProcess::new();
 
-/// The operations that an observer has seen.
+/// The operations that one observer has seen.
 type Seen = Mutex<Vec<Arc<Work>>>;
 
 /// What an operation has done so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProgressReport {
-    /// A number that no other operation of the process has.
+    /// A number that identifies the operation within the process.
     pub id: u64,
     /// The name of the operation, such as `OPTIMIZE`.
     pub operation: &'static str,
     /// The location of the table.
     pub table: String,
-    /// How much is done.
+    /// The amount of work that is done.
     pub done: u64,
     /// The total amount of work, if it is known. It may be an estimate.
     pub all: Option<u64>,
-    /// What is counted: `bytes`, `files`, `rows`, `footers` or `actions`.
+    /// The unit of the amounts: `bytes`, `files`, `rows`, `footers` or `actions`.
     pub unit: &'static str,
     /// Whether the operation has ended, successfully or not.
     pub is_finished: bool,
 }
 
-/// Watches the long operations of this process, of all threads, that begin while it lives.
+/// Observes the long operations of this process, on all threads, that begin while the observer exists.
 ///
 /// ```
 /// use deltalog::{ProgressObserver, Snapshot, TableScan};
@@ -63,7 +63,7 @@ pub struct ProgressReport {
 ///     .read()?
 ///     .map(|batch| Ok(batch?.num_rows()))
 ///     .sum::<deltalog::Result<_>>()?;
-/// // Usually, another thread asks now and then, and draws a bar.
+/// Usually, another thread asks for reports from time to time, and draws a progress bar.
 /// let reports = observer.reports();
 /// assert!(reports.iter().any(|report| report.operation == "SCAN" && report.unit == "files"));
 /// # assert!(rows > 0);
@@ -74,7 +74,7 @@ pub struct ProgressReport {
 pub struct ProgressObserver(Arc<Seen>);
 
 impl ProgressObserver {
-    /// Begins to watch.
+    /// Creates an observer, which sees the operations that begin from now on.
     #[must_use]
     pub fn new() -> Self {
         let seen = Arc::new(Seen::default());
@@ -84,8 +84,8 @@ impl ProgressObserver {
         Self(seen)
     }
 
-    /// Returns a report of each operation that has begun, in the order of their beginnings. An operation that has ended
-    /// is reported once more, and then forgotten.
+    /// Returns a report for each operation that has begun, in the order in which they began. An operation that has
+    /// ended is reported once more and then forgotten.
     pub fn reports(&self) -> Vec<ProgressReport> {
         let mut seen = locked(&self.0);
         let reports: Vec<ProgressReport> = seen.iter().map(|work| work.report()).collect();
@@ -101,13 +101,13 @@ impl Default for ProgressObserver {
     }
 }
 
-/// The work of an operation, on which several threads may work.
+/// The progress of an operation. Several threads may update it.
 #[derive(Debug)]
 struct Work {
     id: u64,
     operation: &'static str,
     table: String,
-    /// The counted units.
+    /// What is counted, such as `bytes` or `files`.
     unit: &'static str,
     all: Option<u64>,
     done: AtomicU64,
@@ -116,7 +116,7 @@ struct Work {
 
 impl Work {
     fn report(&self) -> ProgressReport {
-        // What was done before the end is seen with the end.
+        // This is read first: if the operation has ended, `done` then includes all its work.
         let is_finished = self.is_finished.load(Ordering::Acquire);
         ProgressReport {
             id: self.id,
@@ -129,7 +129,7 @@ impl Work {
         }
     }
 
-    /// Makes all observers see it.
+    /// Registers this with all observers.
     fn show(self: &Arc<Self>) {
         let mut observers = locked(OBSERVERS.get());
         observers.retain(|observer| {
@@ -146,14 +146,14 @@ impl Work {
     }
 }
 
-/// The progress of one operation. The operation has ended when this is dropped.
+/// The progress of an operation. Dropping this ends the operation.
 #[derive(Debug)]
 pub(crate) struct Progress {
     work: Arc<Work>,
     clock: Clock,
 }
 
-/// When events are due.
+/// The times at which log events are due.
 #[derive(Debug)]
 struct Clock {
     begun: Instant,
@@ -162,7 +162,7 @@ struct Clock {
 }
 
 impl Progress {
-    /// Begins an operation on a table. `all` is the total amount of work, if that is known.
+    /// Begins an operation on a table. `all` is the total amount of work, if it is known.
     pub(crate) fn new(
         operation: &'static str,
         table: String,
@@ -185,7 +185,7 @@ impl Progress {
         Self { work, clock }
     }
 
-    /// Counts what was done.
+    /// Adds to the amount of work that is done.
     pub(crate) fn add(&self, count: u64) {
         self.work.done.fetch_add(count, Ordering::Relaxed);
         if let Some(seconds) = self.clock.due(Instant::now()) {
@@ -216,7 +216,7 @@ impl fmt::Display for Progress {
 }
 
 impl Clock {
-    /// Returns the seconds since the beginning if an event is due.
+    /// If an event is due, returns the seconds since the operation began.
     fn due(&self, now: Instant) -> Option<u64> {
         let mut last = locked(&self.last);
         if now.saturating_duration_since(*last) < self.interval {
@@ -259,7 +259,7 @@ mod tests {
         );
     }
 
-    /// Tests run at the same time, so operations are told apart by their tables.
+    /// Tests run at the same time, so operations are distinguished by their tables.
     fn seen(observer: &ProgressObserver, table: &str) -> Vec<(u64, bool)> {
         let reports = observer.reports().into_iter().filter(|report| report.table == table);
         reports.map(|report| (report.done, report.is_finished)).collect()

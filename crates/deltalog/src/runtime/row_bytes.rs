@@ -1,15 +1,16 @@
-//! Determines how many rows form a batch, which is limited by their size in bytes.
+//! Determines how many rows form a batch. The size of a batch in bytes is limited.
 //!
 //! ```text
 //!   narrow rows    as many as the caller asks for, such as 8,192
 //!   wide rows      as many as take 32 MiB, at least one
 //! ```
 //!
-//! - Code that reads, converts, joins or computes rows handles at most one batch of them at a time ([`BatchBytes`]).
-//!   This bounds memory and keeps arrays far below 2 GiB, the limit of their 32-bit offsets.
-//! - The weight of rows is the size of their values. It is the same in any batch, unlike the memory of arrays.
-//! - If the size is only estimated, from a footer or an average, the estimate may be too small. The rows that were read
-//!   are then passed on in pieces, and fewer are read next time.
+//! - Code that reads, converts, joins or computes rows handles at most one batch at a time ([`BatchBytes`]). This
+//!   bounds the memory it needs, and keeps arrays far below 2 GiB, the limit of 32-bit offsets.
+//! - The weight of rows is the total size of their values. Unlike the memory of an array, it does not depend on the
+//!   batch that contains the rows.
+//! - An estimate, from a footer or from an average, may be too small. The rows are then passed on in several pieces,
+//!   and fewer rows are read next time.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -29,12 +30,12 @@ use arrow::error::ArrowError;
 use crate::error::{Error, Result};
 use crate::runtime::panics::catch;
 
-/// The approximate size of a batch of wide rows in bytes.
+/// The approximate maximum size in bytes of a batch of wide rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BatchBytes {
     /// The number of bytes at which a batch is full.
     target: usize,
-    /// The maximum size in bytes of an array of strings or bytes, whose offsets have 32 bits.
+    /// The maximum size in bytes of an array of strings or binary values, whose offsets have 32 bits.
     offsets: usize,
 }
 
@@ -45,35 +46,36 @@ impl Default for BatchBytes {
 }
 
 impl BatchBytes {
-    /// Creates limits of another size. Arrays end at 64 batches, as with the default.
+    /// Creates limits with another batch size. As with the default, an array holds at most 64 batches.
     pub(crate) fn of(target: usize) -> Self {
         Self { target, offsets: target.saturating_mul(64) }
     }
 
-    /// Returns the bytes of a batch of wide rows.
+    /// Returns the size in bytes of a full batch.
     pub(crate) fn target(self) -> usize {
         self.target
     }
 
-    /// Returns how many rows of this size form a batch, at most `most`.
+    /// Returns how many rows of this size form a batch, but at most `most`.
     pub(crate) fn rows(self, bytes_per_row: f64, most: usize) -> usize {
-        // A cast of a float saturates; NaN becomes 0.
+        // A cast from a float saturates, and NaN becomes 0.
         ((self.target as f64 / bytes_per_row.max(1.0)) as usize).clamp(1, most.max(1))
     }
 
-    /// Returns whether a batch of this size is much larger than it should be.
+    /// Returns whether a batch of this size is much larger than the limit.
     pub(crate) fn is_exceeded(self, bytes: usize) -> bool {
         bytes > self.target.saturating_mul(2)
     }
 
-    /// Returns whether a column of `batch` exceeds the limit of its offsets, where tests have lowered that limit.
+    /// Returns whether a column of `batch` exceeds the maximum size of an array. This can only be true in tests that
+    /// lower it.
     pub(crate) fn ends_offsets(self, batch: &RecordBatch) -> bool {
         self.offsets < i32::MAX as usize
             && batch.columns().iter().any(|column| weight(column, 0, column.len()) > self.offsets)
     }
 
-    /// Divides the rows of `batch` into ranges that each form a batch. A row that is larger than a batch gets a range
-    /// of its own.
+    /// Divides the rows of `batch` into ranges, each of which forms a batch. A single row that exceeds the limit gets a
+    /// range of its own.
     pub(crate) fn ranges(self, batch: &RecordBatch) -> Vec<Range<usize>> {
         let rows = batch.num_rows();
         if weight_of(batch, 0, rows) <= self.target {
@@ -89,8 +91,8 @@ impl BatchBytes {
         ranges
     }
 
-    /// Returns how many rows from `start` on form a batch. Only as many rows as necessary are examined, because
-    /// weighing encoded values takes time for each row.
+    /// Returns how many rows from `start` on form a batch. No more rows than necessary are examined, because weighing
+    /// encoded values takes time for each row.
     fn fitting(self, batch: &RecordBatch, start: usize) -> usize {
         let left = batch.num_rows() - start;
         let mut rows = usize::from(left > 0);
@@ -110,14 +112,14 @@ impl BatchBytes {
         rows
     }
 
-    /// Divides the rows of `batch` into pieces that each form a batch, without copying them.
+    /// Divides `batch` into pieces, each of which forms a batch of its own. No rows are copied.
     pub(crate) fn pieces(self, batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> + use<> {
         let batch = batch.clone();
         self.ranges(&batch).into_iter().map(move |range| batch.slice(range.start, range.len()))
     }
 
-    /// Divides `items`, whose sizes `bytes` returns, into parts that each form a batch. `most` is the size of the
-    /// largest item in bytes.
+    /// Divides `items` into parts, each of which forms a batch. `bytes` returns the size of an item in bytes, and
+    /// `most` is the size of the largest item.
     pub(crate) fn parts<'a, T>(
         self,
         items: &'a [T],
@@ -145,11 +147,11 @@ impl BatchBytes {
     }
 }
 
-/// The number of rows from which the size of computed rows is estimated.
+/// The number of rows in the sample from which the size of computed rows is estimated.
 const SAMPLE: usize = 16;
 
-/// Divides rows for a computation into steps whose results have the size of a batch. A sample shows how wide the
-/// results are; narrow rows are computed at once.
+/// Divides rows for a computation into steps, so that each result has about the size of a batch. A sample shows how
+/// wide the results are. If they are narrow, all other rows are computed in one step.
 #[derive(Debug)]
 pub(crate) struct Steps {
     limits: BatchBytes,
@@ -163,8 +165,8 @@ impl Steps {
         Self { limits, rows, done: 0, at_once: (rows <= SAMPLE).then_some(rows) }
     }
 
-    /// Returns the result of `compute` for the next rows, whose sizes `bytes` returns; `None` after the last row. A
-    /// result that no array can hold is computed again for fewer rows.
+    /// Returns the result of `compute` for the next rows, or `None` after the last row. `bytes` returns the size of a
+    /// result. If a result does not fit in an array, it is computed again for fewer rows.
     pub(crate) fn next<T>(
         &mut self,
         mut compute: impl FnMut(Range<usize>) -> Result<T>,
@@ -196,23 +198,24 @@ impl Steps {
         None
     }
 
-    /// After an error, nothing more is computed.
+    /// After an error, no more rows are computed.
     fn failed(&mut self, error: Error) -> Error {
         self.done = self.rows;
         error
     }
 }
 
-/// The texts of Arrow's messages, also in a panic, for strings or bytes that exceed the offsets of their array.
+/// Messages of Arrow, in errors or panics, about strings or binary values that exceed the 32-bit offsets of their
+/// array.
 const OVERFLOWS: [&str; 2] = ["index overflow decoding byte array", "offset overflow"];
 
-/// Returns whether an error or a panic of Arrow or Parquet with this text says that values exceed the offsets of their
+/// Returns whether `text`, from an error or a panic of Arrow or Parquet, says that values exceed the offsets of their
 /// array.
 pub(crate) fn is_overflow(text: &str) -> bool {
     OVERFLOWS.iter().any(|overflow| text.contains(overflow))
 }
 
-/// Values that no array can hold, as the source of an error.
+/// The source of an error about values that do not fit in an Arrow array.
 #[derive(Debug)]
 struct TooLarge(String);
 
@@ -224,12 +227,12 @@ impl std::fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
-/// Returns the error for values that are too large, although an array could hold them. [`is_too_large`] is true for it.
+/// Returns an error for values that fit in an array but are too large nevertheless. [`is_too_large`] is true for it.
 pub(crate) fn too_large(message: String, limit: String, hint: &str) -> Error {
     Error::invalid_argument(message).with_hint(hint).with_source(TooLarge(limit))
 }
 
-/// Returns whether an error says that fewer rows at once may succeed.
+/// Returns whether the error says that the call may succeed with fewer rows at once.
 pub(crate) fn is_too_large(error: &Error) -> bool {
     let mut source = std::error::Error::source(error);
     while let Some(error) = source {
@@ -242,11 +245,11 @@ pub(crate) fn is_too_large(error: &Error) -> bool {
     false
 }
 
-/// Calls `work`, which computes values. If no array can hold them, even if Arrow panics, returns an error for which
-/// [`is_too_large`] is true.
+/// Calls `work`, which computes values. If they do not fit in an Arrow array, returns an error for which
+/// [`is_too_large`] is true, even if Arrow has panicked.
 ///
 /// # Errors
-/// The errors of `work`; `InvalidArgument` for values that no array can hold.
+/// The errors of `work`; `InvalidArgument` for values that do not fit in an array.
 pub(crate) fn within_arrays<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     let overflow = |text: String| {
         Error::invalid_argument("values of an expression have 2 GiB or more, which no Arrow array can hold")
@@ -263,11 +266,11 @@ pub(crate) fn within_arrays<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     }
 }
 
-/// Returns strings or bytes with offsets from 0 on, if they exceed 32 bits: a slice with few rows can then be cast to
-/// an array with small offsets. Other arrays are returned as they are.
+/// If the offsets of strings or binary values exceed 32 bits, returns the same values with offsets that begin at 0. A
+/// slice of a few rows can then be cast to an array with 32-bit offsets. Other arrays are returned unchanged.
 ///
 /// # Errors
-/// Never for valid arrays.
+/// Never fails for valid arrays.
 pub(crate) fn with_small_offsets(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     match array.data_type() {
         DataType::LargeUtf8 => from_zero(array.as_string::<i64>(), array),
@@ -291,12 +294,12 @@ fn from_zero<T: ByteArrayType<Offset = i64>>(
     Ok(Arc::new(GenericByteArray::<T>::try_new(offsets, values, large.nulls().cloned())?))
 }
 
-/// Returns the weight of `rows` rows from `start` on.
+/// Returns the weight of `rows` rows from row `start` on.
 pub(crate) fn weight_of(batch: &RecordBatch, start: usize, rows: usize) -> usize {
     batch.columns().iter().map(|column| weight(column, start, rows)).sum()
 }
 
-/// Returns the weight of the widest row of `columns`, or a little more.
+/// Returns the weight of the widest row of `columns`, or slightly more.
 pub(crate) fn widest<'a>(columns: impl IntoIterator<Item = &'a ArrayRef>) -> usize {
     let widest = |column: &ArrayRef| {
         let longest = |offsets: &[i32]| {
@@ -316,10 +319,10 @@ pub(crate) fn widest<'a>(columns: impl IntoIterator<Item = &'a ArrayRef>) -> usi
     columns.into_iter().map(widest).sum()
 }
 
-/// Returns the size in bytes of the values from `start` on. It is additive: the size of a range is the sum of its
-/// parts' sizes.
+/// Returns the size in bytes of the values of some rows from `start` on. It is additive: the size of a range is the sum
+/// of the sizes of its parts.
 ///
-/// Encoded values count with the size that they have without the encoding.
+/// Encoded values count with the size that they would have without the encoding.
 pub(crate) fn weight(array: &dyn Array, start: usize, length: usize) -> usize {
     if length == 0 {
         return 0;
@@ -438,7 +441,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns texts of these lengths, in many types.
+    /// Returns arrays of many types, with strings of these lengths.
     fn columns(lengths: &[usize]) -> Vec<ArrayRef> {
         let texts: Vec<Option<String>> =
             lengths.iter().map(|length| (length % 5 > 0).then(|| "x".repeat(*length))).collect();
@@ -468,9 +471,9 @@ mod tests {
     }
 
     proptest! {
-        /// Pieces are bounded, and have all rows in their order.
+        /// The pieces are bounded in size, and together have all rows in order.
         #[test]
-        fn pieces_are_the_rows(lengths in prop::collection::vec(0_usize..400, 0..60), target in 1_usize..4000) {
+        fn pieces_are_bounded_and_contain_all_rows(lengths in prop::collection::vec(0_usize..400, 0..60), target in 1_usize..4000) {
             let limits = BatchBytes::of(target);
             for column in columns(&lengths) {
                 let batch = RecordBatch::try_from_iter_with_nullable([("x", column, true)]).unwrap();
@@ -480,7 +483,7 @@ mod tests {
                 for (number, piece) in pieces.iter().enumerate() {
                     let bytes = weight_of(piece, 0, piece.num_rows());
                     prop_assert!(piece.num_rows() == 1 || bytes <= target, "{} > {target}", bytes);
-                    // Each piece is as large as possible: one more row would be too much.
+                    // Each piece is as large as possible: with one more row, it would exceed the limit.
                     if let Some(next) = pieces.get(number + 1) {
                         prop_assert!(bytes + weight_of(next, 0, 1) > target);
                     }
@@ -491,9 +494,9 @@ mod tests {
             }
         }
 
-        /// The same is true of columns that do not form a batch yet.
+        /// The same holds for items that are not in a batch yet.
         #[test]
-        fn parts_are_the_items(items in prop::collection::vec(0_usize..100, 0..60), target in 1_usize..500) {
+        fn parts_are_bounded_and_contain_all_items(items in prop::collection::vec(0_usize..100, 0..60), target in 1_usize..500) {
             let limits = BatchBytes::of(target);
             let most = items.iter().copied().max().unwrap_or(0);
             let parts: Vec<&[usize]> = limits.parts(&items, most, |item| *item).collect();
@@ -511,9 +514,9 @@ mod tests {
         }
     }
 
-    /// Weighing encoded values and views takes time for each row, and there may be many pieces.
+    /// Weighing encoded values and views takes time for each row, so it must not be repeated for each of many pieces.
     #[test]
-    fn pieces_take_time_for_each_row_once() {
+    fn each_row_is_weighed_only_once() {
         let texts = (0..60_000).map(|row| if row % 2 == 0 { "even, and longer than a view" } else { "odd" });
         let dictionary: DictionaryArray<Int32Type> = texts.clone().collect();
         let views = StringViewArray::from_iter_values(texts);
@@ -530,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn encoded_values_weigh_what_they_are() {
+    fn encoded_values_weigh_as_much_as_plain_ones() {
         for column in columns(&[1, 101, 101, 101, 7]) {
             if *column.data_type() != DataType::Int64 {
                 let bytes = weight(&column, 1, 3);
@@ -540,9 +543,9 @@ mod tests {
     }
 
     proptest! {
-        /// Computed rows are bounded too: a batch that did not fit is computed again in smaller parts.
+        /// Computed rows are bounded in size, too: a result that is too large is computed again in smaller parts.
         #[test]
-        fn computed_rows_are_all_rows(
+        fn all_rows_are_computed_in_bounded_steps(
             sizes in prop::collection::vec(prop_oneof![9 => 0_usize..50, 1 => 500_usize..2_000], 0..200),
             target in 50_usize..1_000,
             end in 2_000_usize..4_000,
@@ -581,7 +584,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_rows_stay_as_many_as_they_are() {
+    fn a_batch_of_narrow_rows_is_not_made_smaller() {
         let limits = BatchBytes::default();
         assert_eq!(limits.rows(100.0, 8192), 8192);
         assert_eq!(limits.rows(340_000.0, 8192), 98);

@@ -1,5 +1,5 @@
-//! Reads the checksum file of a version once, and trusts it only if no commit contradicts it. (PROTOCOL, "Version
-//! Checksum File".)
+//! Reads the checksum file of a version once. It is only used if no commit contradicts it. (PROTOCOL, "Version Checksum
+//! File".)
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,18 +11,18 @@ use crate::log::{LogSegment, VersionChecksum};
 use crate::protocol::log_name::LogFileName;
 use crate::storage::{FileMeta, Storage};
 
-/// The path of the checksum file of a segment's version.
+/// Returns the path of the checksum file of a segment's version.
 pub(super) fn path(segment: &LogSegment) -> String {
     LogFileName::Checksum(segment.version).path()
 }
 
-/// Returns the checksum file of a segment's version, if it has a readable one. The listing shows whether there is one.
+/// Returns the checksum file of a segment's version, if the listing shows one and it can be read.
 pub(super) fn understood(storage: &Storage, segment: &LogSegment) -> Result<Option<VersionChecksum>> {
     let Some(file) = &segment.checksum else { return Ok(None) };
     read(storage, segment.version, file)
 }
 
-/// Reads the checksum file of `version`, which a listing shows as `file`; returns `None` if it does not exist or is
+/// Reads the checksum file of `version`, which is `file` in a listing. Returns `None` if it does not exist or is
 /// invalid.
 fn read(storage: &Storage, version: u64, file: &FileMeta) -> Result<Option<VersionChecksum>> {
     let path = LogFileName::Checksum(version).path();
@@ -36,8 +36,8 @@ fn read(storage: &Storage, version: u64, file: &FileMeta) -> Result<Option<Versi
     Ok(VersionChecksum::parse(&bytes).inspect_err(warn).ok())
 }
 
-/// Returns whether the commits are consistent with the checksum file of `version`. If not, it belongs to another commit
-/// or another table.
+/// Returns whether the commits are consistent with the checksum file of `version`. If they are not, the file belongs to
+/// another commit or another table.
 pub(super) fn believable(storage: &Storage, state: &State, version: u64, checksum: &VersionChecksum) -> bool {
     fn differ<T: PartialEq>(log: Option<&T>, checksum: Option<&T>) -> bool {
         matches!((log, checksum), (Some(log), Some(checksum)) if log != checksum)
@@ -63,14 +63,14 @@ pub(super) fn believable(storage: &Storage, state: &State, version: u64, checksu
     !is_foreign
 }
 
-/// A checksum that is known without reading the file list, and the commits since, oldest first.
+/// A checksum that is known without reading the file list, and the commits after it, oldest first.
 pub(crate) struct KnownChecksum {
     pub(crate) checksum: VersionChecksum,
     pub(crate) since: Vec<Arc<Commit>>,
 }
 
 impl Snapshot {
-    /// Returns the checksum of this version, or of an earlier one if all commits since are in memory.
+    /// Returns the checksum of this version, or of an earlier version if all commits since then are in memory.
     ///
     /// # Errors
     /// Errors of the store.
@@ -84,7 +84,7 @@ impl Snapshot {
         {
             return Ok(Some(KnownChecksum { checksum: checksum.clone(), since: Vec::new() }));
         }
-        // The wrong number was probably carried on from the previous checksum.
+        // The wrong number was probably carried over from the previous checksum.
         if self.0.facts.is_checksum_wrong.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -94,7 +94,7 @@ impl Snapshot {
         let state = &self.0.state;
         let mut since: Vec<_> = state.commits().filter(|commit| commit.version > version).cloned().collect();
         since.reverse();
-        // The individual commits in a compaction are not known.
+        // A compaction does not show the individual commits.
         if since.len() as u64 != self.version() - version {
             return Ok(None);
         }
@@ -103,22 +103,22 @@ impl Snapshot {
         Ok(found.map(|checksum| KnownChecksum { checksum, since }))
     }
 
-    /// Returns the checksum of this version if this process has derived it for its own commit.
+    /// Returns the checksum of this version, if this process has derived it for a commit of its own.
     fn derived_checksum(&self) -> Option<VersionChecksum> {
         let is_wrong = || {
             self.left_over().is_doubtful(self.version())
                 || self.0.facts.is_checksum_wrong.load(Ordering::Relaxed)
         };
         let checksum = self.left_over().derived_checksum(self.version()).filter(|_| !is_wrong())?;
-        // Another table may have replaced the table of the commit.
+        // Another table may have replaced the table to which the commit belonged.
         let is_own = checksum.metadata.as_ref() == Some(self.metadata())
             && checksum.protocol.as_ref() == Some(self.protocol())
             && believable(self.storage(), &self.0.state, self.version(), &checksum);
         is_own.then_some(checksum)
     }
 
-    /// Compares the checksum of this version with the counted number of its live files. If the numbers differ, the
-    /// checksum is not used for the checksums of later commits.
+    /// Compares the checksum of this version with the number of its live files, as counted. If the numbers differ,
+    /// checksums of later commits are not derived from this checksum.
     ///
     /// # Errors
     /// Errors of the store.

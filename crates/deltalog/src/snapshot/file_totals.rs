@@ -1,4 +1,4 @@
-//! The totals of the live files, counted in the file list.
+//! Counts the live files of a version from its file list.
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
@@ -9,7 +9,8 @@ use crate::log::replay::{DeletionVectorColumn, FileColumn, FileColumns};
 use crate::log::{Change, FileSizeHistogram, FileTotals};
 
 impl Snapshot {
-    /// Counts the live files from the log alone. Their sizes are counted in the bins of `sizes`, which must be empty.
+    /// Counts the live files from the log alone, without a checksum file. Their sizes are counted in the bins of
+    /// `sizes`, an empty histogram.
     ///
     /// # Errors
     /// As [`Snapshot::replay_files`]; `CorruptLog` for a file with an impossible size.

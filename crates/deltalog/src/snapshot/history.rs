@@ -1,8 +1,8 @@
 //! The history of a table: its commits and their `commitInfo`. (PROTOCOL, "Commit Provenance Information".)
 //!
-//! - `commitInfo` may contain any JSON. Fields that the protocol or all writers know have typed columns. All
-//!   other fields, and known fields of another type, are kept as JSON.
-//! - Commits that were cleaned up are left out.
+//! - `commitInfo` may contain any JSON. Fields that are defined by the protocol or written by all writers have typed
+//!   columns. All other fields, and known fields with a value of another type, are kept as JSON.
+//! - Commits that were cleaned up are not in the history.
 
 use std::sync::Arc;
 
@@ -26,15 +26,15 @@ pub struct HistoryEntry {
     pub version: u64,
     /// The time of the commit in milliseconds since the epoch.
     pub timestamp_ms: i64,
-    /// The provenance that the writer recorded; empty if there is none.
+    /// The `commitInfo` that the writer has recorded; empty if there is none.
     pub commit_info: CommitInfo,
 }
 
 impl HistoryEntry {
-    /// Returns `commitInfo` as JSON, as in the log.
+    /// Returns the `commitInfo` as JSON, as it is in the log.
     ///
     /// # Errors
-    /// `CorruptLog` if it has no JSON form.
+    /// `CorruptLog` if it cannot be written as JSON.
     pub fn fields(&self) -> Result<Map<String, Value>> {
         match serde_json::to_value(&self.commit_info) {
             Ok(Value::Object(fields)) => Ok(fields),
@@ -46,7 +46,7 @@ impl HistoryEntry {
     }
 }
 
-/// Returns the newest `limit` commits of `times`, newest first.
+/// Returns the newest `limit` commits in `times`, newest first.
 pub(crate) fn history(
     snapshot: &Snapshot,
     times: &CommitTimes,
@@ -76,8 +76,8 @@ fn text_map() -> DataType {
     DataType::Map(Arc::new(Field::new("entries", DataType::Struct(entries), false)), false)
 }
 
-/// Returns the schema of [`history_batch`]: `version`, `timestamp`, the known fields of `commitInfo`, which are
-/// null where a commit lacks them, and `other`, a JSON object of all other fields.
+/// Returns the schema of [`history_batch`]: `version`; `timestamp`; the known fields of `commitInfo`, which are null if
+/// a commit lacks them; and `other`, a JSON object with all other fields.
 pub fn history_schema() -> SchemaRef {
     let text = |name: &str| Field::new(name, DataType::Utf8, true);
     Arc::new(Schema::new(vec![
@@ -100,7 +100,7 @@ pub fn history_schema() -> SchemaRef {
     ]))
 }
 
-/// Converts the history to Arrow, with one row per commit.
+/// Converts the history to an Arrow batch, with one row per commit.
 ///
 /// # Errors
 /// `CorruptLog` if the history is too large for one batch.
@@ -112,7 +112,7 @@ pub fn history_batch(entries: &[HistoryEntry]) -> Result<RecordBatch> {
     let times = |times: Vec<Option<i64>>| -> ArrayRef {
         Arc::new(TimestampMillisecondArray::from(times).with_timezone("UTC"))
     };
-    // The example of the protocol has this field, but the parser does not treat it specially.
+    // The protocol's example has this field, but the parser of `commitInfo` does not know it.
     let user_id = |info: &CommitInfo| info.other.get("userId").and_then(Value::as_str).map(str::to_owned);
     let other = |info: &CommitInfo| {
         let mut other = info.other.clone();
@@ -146,7 +146,7 @@ fn too_large(error: arrow::error::ArrowError) -> Error {
     Error::corrupt_log("the history does not fit in a batch").with_source(error)
 }
 
-/// Converts JSON objects to maps of text: strings stay as they are, other values become JSON.
+/// Converts JSON objects to maps of strings: strings stay as they are, and other values become JSON.
 fn maps<'a>(objects: impl Iterator<Item = Option<&'a Map<String, Value>>>) -> Result<ArrayRef> {
     let names =
         MapFieldNames { entry: "entries".to_owned(), key: "key".to_owned(), value: "value".to_owned() };

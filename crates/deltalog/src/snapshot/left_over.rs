@@ -1,4 +1,4 @@
-//! Work that upkeep leaves to later commits of the same table.
+//! State about a table that its snapshots share, and work on its log that is left for later commits.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,16 +11,16 @@ use crate::log::VersionChecksum;
 use crate::runtime::per_process::PerProcess;
 use crate::storage::{FileMeta, Storage};
 
-/// The maximum number of this process's own commits that are kept.
+/// The maximum number of commits of this process whose content is kept.
 pub(crate) const MOST_OWN_COMMITS: u64 = 20;
 
-/// The maximum size in bytes of an own commit that is kept.
+/// The maximum size in bytes of a commit whose content is kept.
 const LARGEST_OWN_COMMIT: usize = 16 << 10;
 
-/// The maximum number of tables whose checksums are recorded as doubtful.
+/// The maximum number of tables for which doubtful checksums are recorded.
 const MOST_DOUBTED: usize = 64;
 
-/// The tables with doubtful checksums, by store and location. All handles of this process share them.
+/// The tables with doubtful checksums, by store and location. The whole process shares them.
 static DOUBTED: PerProcess<Mutex<VecDeque<(Place, Doubt)>>> = PerProcess::new();
 
 /// A store, and a table in it.
@@ -30,7 +30,7 @@ fn place(storage: &Storage) -> Place {
     (storage.store_id(), storage.url())
 }
 
-/// Records that the checksums of a table's versions up to `newest` are being deleted, except one.
+/// Records that the checksums of a table's versions up to `newest` are being deleted, except for one version.
 pub(crate) fn note_doubt(storage: &Storage, newest: u64, except: u64) {
     let place = place(storage);
     let mut doubted = DOUBTED.get().lock().unwrap_or_else(PoisonError::into_inner);
@@ -41,35 +41,35 @@ pub(crate) fn note_doubt(storage: &Storage, newest: u64, except: u64) {
     }
 }
 
-/// Returns whether the checksum of `version` was deleted, or would have been if it had existed.
+/// Returns whether the checksum of `version` was deleted, or would have been deleted if it had existed.
 pub(crate) fn was_doubted(storage: &Storage, version: u64) -> bool {
     let place = place(storage);
     let doubted = DOUBTED.get().lock().unwrap_or_else(PoisonError::into_inner);
     doubted.iter().any(|(other, doubt)| *other == place && doubt.concerns(version))
 }
 
-/// The state that a snapshot shares with snapshots that are refreshed from it.
+/// The state that a snapshot shares with all snapshots that are refreshed from it.
 #[derive(Debug, Default)]
 pub(crate) struct LeftOver {
     expired: Mutex<Expired>,
     has_files: AtomicBool,
     doubt: Mutex<Option<Doubt>>,
-    /// Whether it has been logged that a part of the history cannot be read.
+    /// Whether it was already logged that a part of the history cannot be read.
     has_warned: AtomicBool,
     own: Mutex<OwnCommits>,
-    /// The newest checksum that this process has derived, and its version.
+    /// The newest checksum that this process has derived, with its version.
     derived: Mutex<Option<(u64, VersionChecksum)>>,
 }
 
-/// The newest commits of this process. A later transaction on the same snapshot need not read them.
+/// The newest commits of this process. A later transaction on the same snapshot does not have to read them.
 #[derive(Debug, Default)]
 struct OwnCommits {
-    /// For each version, the tag of its file, which the store has acknowledged, and its content.
+    /// For each version, the tag with which the store has acknowledged its file, and the content of the file.
     files: BTreeMap<u64, (u64, Bytes)>,
     newest: u64,
 }
 
-/// The checksums that may have a wrong number of files.
+/// Checksums that may have a wrong number of files.
 #[derive(Debug)]
 struct Doubt {
     newest: u64,
@@ -78,24 +78,25 @@ struct Doubt {
 }
 
 impl Doubt {
-    /// Only versions from the counted one on, because earlier versions do not change.
+    /// Returns whether this includes `version`. Checksums of versions before the counted one are left as they are.
     fn concerns(&self, version: u64) -> bool {
         version <= self.newest && version > self.except
     }
 }
 
-/// Expired files of a log, in the order in which they are to be deleted, and the table's settings when they were found.
+/// Expired files of a log, in the order in which they are to be deleted, and the table's settings at the time they were
+/// found.
 #[derive(Debug, Default)]
 pub(crate) struct Expired {
     pub(crate) files: VecDeque<FileMeta>,
-    /// The retention by which they have expired.
+    /// The retention of the log by which they have expired.
     pub(crate) retention_ms: i64,
     /// The version before which checkpoints were protected.
     pub(crate) protected_before: u64,
 }
 
 impl LeftOver {
-    /// Returns whether a clean-up has left files.
+    /// Returns whether an earlier clean-up has left files that are still to be deleted.
     pub(crate) fn has_files(&self) -> bool {
         self.has_files.load(Ordering::Relaxed)
     }
@@ -107,14 +108,14 @@ impl LeftOver {
         std::mem::take(&mut *expired)
     }
 
-    /// Replaces the files that a clean-up has left.
+    /// Replaces the list of files that a clean-up has left.
     pub(crate) fn put(&self, files: Expired) {
         let mut expired = self.expired.lock().unwrap_or_else(PoisonError::into_inner);
         self.has_files.store(!files.files.is_empty(), Ordering::Relaxed);
         *expired = files;
     }
 
-    /// Records that this process has committed `version`. `tag` is the file's tag.
+    /// Records that this process has committed `version`. `tag` is the tag of the commit's file.
     pub(crate) fn note_own_commit(&self, version: u64, payload: &PutPayload, tag: Option<u64>) {
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         own.newest = own.newest.max(version);
@@ -126,7 +127,7 @@ impl LeftOver {
         }
     }
 
-    /// Returns the content of a commit of this process, if `listed` is its file.
+    /// Returns the content of this process's commit of a version, if `listed` is still its file.
     pub(crate) fn own_commit(&self, version: u64, listed: &FileMeta) -> Option<Bytes> {
         let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         let (tag, bytes) = own.files.get(&version)?;
@@ -138,26 +139,26 @@ impl LeftOver {
         self.own.lock().unwrap_or_else(PoisonError::into_inner).newest
     }
 
-    /// Keeps a checksum that was derived, in place of another version's.
+    /// Keeps a checksum that was derived, instead of the one of another version.
     pub(crate) fn keep_checksum(&self, version: u64, checksum: &VersionChecksum) {
         *self.derived.lock().unwrap_or_else(PoisonError::into_inner) = Some((version, checksum.clone()));
     }
 
-    /// Returns the checksum of `version`, if it is the one that was derived last.
+    /// Returns the checksum of `version`, if it was the last one derived.
     pub(crate) fn derived_checksum(&self, version: u64) -> Option<VersionChecksum> {
         let derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
         derived.as_ref().filter(|(of, _)| *of == version).map(|(_, checksum)| checksum.clone())
     }
 
-    /// Records that the checksums of the versions up to `newest` may be wrong. The version `except` is left out: its
-    /// files are about to be counted for its checksum.
+    /// Records that the checksums of the versions up to `newest` may be wrong. The version `except` is left out,
+    /// because its files are about to be counted for a new checksum.
     pub(crate) fn doubt_checksums(&self, newest: u64, except: u64) {
         *self.derived.lock().unwrap_or_else(PoisonError::into_inner) = None;
         *self.doubt.lock().unwrap_or_else(PoisonError::into_inner) = Some(Doubt { newest, except });
     }
 
-    /// Returns whether it is the first time that a part of the history cannot be read, because clean-ups try every
-    /// hour.
+    /// Returns whether this is the first time that a part of the history cannot be read. Later failures are not logged,
+    /// because clean-ups try again every hour.
     pub(crate) fn is_first_warning(&self) -> bool {
         !self.has_warned.swap(true, Ordering::Relaxed)
     }
@@ -187,9 +188,9 @@ mod tests {
         assert!(left.is_first_warning() && !left.is_first_warning());
     }
 
-    /// In a table that was restored from a copy, another commit may have the same version as ours.
+    /// If a table was restored from a copy, another commit may have the same version as one of ours.
     #[test]
-    fn own_commits_are_known_by_tag_and_size_and_are_few() {
+    fn own_commits_are_identified_by_tag_and_size_and_only_a_few_are_kept() {
         let left = LeftOver::default();
         let listed = |size, tag| FileMeta { name: String::new(), size, modified_ms: 1, tag };
         left.note_own_commit(7, &"abc".into(), Some(5));

@@ -1,9 +1,9 @@
 //! A table at one version.
 //!
-//! - Immutable and cheap to clone; threads may share it.
-//! - Opening reads the listing, the commits after the checkpoint, and from the checkpoint only what the commits do not
-//!   contain.
-//! - The file list is not kept in memory: it is replayed on request, with the requested columns.
+//! - A snapshot is immutable and cheap to clone. Threads may share it.
+//! - Opening a snapshot reads a listing of the log, the commits after the checkpoint, and from the checkpoint only what
+//!   these commits do not contain.
+//! - The list of files is not kept in memory. It is read on request, with only the requested columns.
 
 mod checksum;
 mod file_totals;
@@ -71,30 +71,30 @@ struct Inner {
     memory: OnceLock<u64>,
 }
 
-/// Facts about a version except for its files. Copies of a snapshot share them.
+/// Information about a version, except its files. Clones of a snapshot share it.
 struct Facts {
     protocol: Protocol,
     metadata: Metadata,
     schema: MappedSchema,
     totals: OnceLock<Totals>,
-    /// If the inner value is `None`, there is no checksum that can be trusted.
+    /// If the inner value is `None`, the version has no checksum that can be trusted.
     checksum: OnceLock<Option<Box<VersionChecksum>>>,
-    /// Whether the checksum turned out to contradict the files of the version.
+    /// Whether the checksum turned out to contradict the version's list of files.
     is_checksum_wrong: AtomicBool,
 }
 
-/// The size of a version.
+/// The size of a table's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Totals {
     /// The number of live data files.
     pub files: u64,
-    /// Their total size in bytes.
+    /// The total size of these files in bytes.
     pub bytes: u64,
 }
 
 impl Snapshot {
-    /// Opens `version`, or the newest.
+    /// Opens the version `version`, or the newest one.
     ///
     /// # Errors
     /// `NotATable`, `VersionNotFound`, `CorruptLog`, `Unsupported` for a feature that readers must support, and
@@ -104,10 +104,10 @@ impl Snapshot {
         version.into_iter().fold(builder, SnapshotBuilder::version).open()
     }
 
-    /// Opens the newest version that was committed at or before `timestamp_ms`, milliseconds since the epoch.
+    /// Opens the version that was the newest at `timestamp_ms`, in milliseconds since the epoch.
     ///
     /// # Errors
-    /// `VersionNotFound` for a time outside the range of the readable versions, which the message gives; otherwise as
+    /// `VersionNotFound` for a time outside the range of readable versions, which the message states; otherwise as
     /// [`Snapshot::open`].
     pub fn open_at(storage: &Storage, timestamp_ms: i64) -> Result<Self> {
         SnapshotBuilder::new(storage).timestamp_ms(timestamp_ms).open()
@@ -122,7 +122,8 @@ impl Snapshot {
         Self(Arc::new(Inner { source, state, facts, memory: OnceLock::new() }))
     }
 
-    /// Returns a copy without open files. It shares everything else that has been read, and opens files on its own.
+    /// Returns a copy without open files. It shares everything else that was read, and opens files itself when it needs
+    /// them.
     #[doc(hidden)]
     #[must_use]
     pub fn without_open_files(&self) -> Self {
@@ -130,7 +131,7 @@ impl Snapshot {
         Self::of(source.clone(), state.without_open_files(), Arc::clone(facts))
     }
 
-    /// Returns whether both are clones of one snapshot.
+    /// Returns whether both are clones of the same snapshot.
     #[doc(hidden)]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -159,17 +160,17 @@ impl Snapshot {
         self.0.state.segment()
     }
 
-    /// Returns the requirements for readers and writers.
+    /// Returns the protocol, that is, the requirements for readers and writers.
     pub fn protocol(&self) -> &Protocol {
         &self.0.facts.protocol
     }
 
-    /// Returns the table's name, partitioning and configuration.
+    /// Returns the metadata, such as the table's name, partitioning and configuration.
     pub fn metadata(&self) -> &Metadata {
         &self.0.facts.metadata
     }
 
-    /// Returns the schema with the types of the protocol.
+    /// Returns the schema with Delta's own types.
     pub fn schema(&self) -> &StructType {
         self.0.facts.schema.logical()
     }
@@ -180,24 +181,24 @@ impl Snapshot {
         &self.0.facts.schema
     }
 
-    /// Returns the Arrow schema, including partition columns, in the order of the table.
+    /// Returns the Arrow schema. It includes the partition columns, in the order of the table's schema.
     pub fn arrow_schema(&self) -> &SchemaRef {
         self.0.facts.schema.arrow()
     }
 
-    /// Returns the resolver for paths in this table's log.
+    /// Returns the resolver for the paths in this table's log.
     #[doc(hidden)]
     pub fn resolver(&self) -> &PathResolver {
         self.0.source.resolver()
     }
 
-    /// Returns `error` with the table and the version, unless it names others.
+    /// Returns `error` with the table and the version added, unless it already has others.
     #[doc(hidden)]
     pub fn located(&self, error: Error) -> Error {
         error.in_table(self.storage().url()).at_version(self.version())
     }
 
-    /// Returns when this version was committed, in milliseconds since the epoch.
+    /// Returns the time at which this version was committed, in milliseconds since the epoch.
     ///
     /// # Errors
     /// Errors of the store.
@@ -205,8 +206,8 @@ impl Snapshot {
         self.commit_times(Some(self.version()))?.of(self.version())
     }
 
-    /// Returns the times of the commits up to `end`, or of all commits. This version's properties determine where the
-    /// times are recorded.
+    /// Returns the times of all commits, or of the commits up to `end`. The properties of this version determine where
+    /// a commit's time is recorded.
     ///
     /// # Errors
     /// `CorruptLog` for invalid properties, and errors of the store.
@@ -215,7 +216,7 @@ impl Snapshot {
         open::commit_times(&self.0.source, &self.0.state, &self.0.facts.protocol, &self.0.facts.metadata, end)
     }
 
-    /// Returns up to `limit` commits up to this version, newest first, without those that were cleaned up.
+    /// Returns at most `limit` commits up to this version, newest first. Commits that were cleaned up are left out.
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store.
@@ -223,7 +224,7 @@ impl Snapshot {
         history(self, &self.commit_times(Some(self.version()))?, limit)
     }
 
-    /// Returns the actions of the versions `start` to `end`, or to this version, unchanged from the log.
+    /// Returns the actions of the versions from `start` to `end`, or to this version, exactly as they are in the log.
     ///
     /// # Errors
     /// `VersionNotFound` for commits that were cleaned up or do not exist yet, `CorruptLog` for a commit that is
@@ -234,18 +235,19 @@ impl Snapshot {
         CommitActions::new(self.storage(), self.resolver(), times, start, end)
     }
 
-    /// Returns the commits from version `start` on, up to the newest of the log, even if this snapshot is older. There
-    /// are none if `start` is the version after the newest.
+    /// Returns the commits from version `start` on, up to the newest version of the log, even if this snapshot is
+    /// older. There are none if `start` is the version after the newest one.
     ///
     /// # Errors
-    /// `VersionNotFound` for a commit that was cleaned up or is after the version that follows the newest, `CorruptLog`
-    /// for a gap between commits, `TableReplaced`. The iterator returns the errors of reading a commit.
+    /// `VersionNotFound` if the commit of `start` was cleaned up or if `start` is beyond the version after the newest
+    /// one; `CorruptLog` for a gap between commits; `TableReplaced`. If reading a commit fails, the iterator returns
+    /// the error.
     pub fn commits(&self, start: u64) -> Result<Commits> {
         let newest = self.refresh()?;
         Commits::since(self.storage(), self.resolver(), newest.commit_times(Some(newest.version()))?, start)
     }
 
-    /// Returns the provenance of this version, if its commit still exists.
+    /// Returns the `commitInfo` of this version, if its commit still exists.
     pub(crate) fn commit_info(&self) -> Result<Option<CommitInfo>> {
         if let Some(info) = self.known_commit_info(self.version()) {
             return Ok(Some(info));
@@ -259,7 +261,7 @@ impl Snapshot {
     }
 
     /// Returns the in-commit timestamp of this version, if its commit has one. If the commit was cleaned up, the
-    /// timestamp comes from the checksum.
+    /// timestamp is taken from the checksum.
     pub(crate) fn in_commit_timestamp(&self) -> Result<Option<i64>> {
         match self.commit_info()? {
             Some(info) => Ok(info.in_commit_timestamp),
@@ -267,13 +269,14 @@ impl Snapshot {
         }
     }
 
-    /// Returns the provenance of `version` if its commit was read; it is empty if the writer recorded none.
+    /// Returns the `commitInfo` of `version`, if its commit was read. It is empty if the writer has not recorded any.
     pub(crate) fn known_commit_info(&self, version: u64) -> Option<CommitInfo> {
         let commit = self.0.state.commits().find(|commit| commit.version == version)?;
         Some(commit.commit_info.clone().unwrap_or_default())
     }
 
-    /// Returns the live files in the form of the log, with `columns`, beginning with the newest commits.
+    /// Returns the live files as batches with the log's columns, restricted to `columns`. Files of the newest commits
+    /// come first.
     ///
     /// # Errors
     /// `CorruptLog`; errors of reading come with the batches.
@@ -291,24 +294,25 @@ impl Snapshot {
         self.0.state.files(request)
     }
 
-    /// Returns the tombstones in the form of the log, including expired ones, beginning with the newest commits.
+    /// Returns the tombstones, including expired ones, as batches with the log's columns. Those of the newest commits
+    /// come first.
     pub(crate) fn replay_removes(&self) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send> {
         self.0.state.removes()
     }
 
-    /// Returns the work that upkeep has left to later commits. All snapshots that were refreshed from this one share
-    /// it.
+    /// Returns the work on the log that is left for later commits. All snapshots that were refreshed from this one
+    /// share it.
     pub(crate) fn left_over(&self) -> &LeftOver {
         &self.0.source.left_over
     }
 
-    /// Returns the replayed log, for writers of checkpoints.
+    /// Returns the replayed log, which is needed for writing checkpoints.
     pub(crate) fn state(&self) -> &State {
         &self.0.state
     }
 
-    /// Returns the number of live files and their bytes, from the version's checksum file if it has one, otherwise by
-    /// counting. The result is cached.
+    /// Returns the number of live files and their total size. They are taken from the version's checksum file if it has
+    /// one, otherwise counted. The result is kept.
     ///
     /// # Errors
     /// As [`Snapshot::replay_files`].
@@ -332,14 +336,14 @@ impl Snapshot {
         Ok(*self.0.facts.totals.get_or_init(|| totals))
     }
 
-    /// Returns the number of live files if it is known without reading anything.
+    /// Returns the number of live files, if it is known without reading anything.
     pub(crate) fn known_files(&self) -> Option<u64> {
         let facts = &self.0.facts;
         let checksum = || facts.checksum.get()?.as_ref().map(|checksum| checksum.num_files);
         facts.totals.get().map(|totals| totals.files).or_else(checksum)
     }
 
-    /// Returns the version's checksum file, if it has one that can be trusted. It is read only once.
+    /// Returns the version's checksum file, if it has one that can be trusted. The file is read only once.
     fn checksum(&self) -> Result<Option<&VersionChecksum>> {
         if self.0.facts.checksum.get().is_none() {
             let found = checksum::understood(self.storage(), self.segment())?;
@@ -360,13 +364,13 @@ impl Snapshot {
         verify(self)
     }
 
-    /// Returns the path and content of the checksum file of this version, whether it can be trusted or not.
+    /// Returns the path and content of the checksum file of this version, whether or not it can be trusted.
     pub(crate) fn checksum_file(&self) -> Result<Option<(String, VersionChecksum)>> {
         let found = checksum::understood(self.storage(), self.segment())?;
         Ok(found.map(|found| (checksum::path(self.segment()), found)))
     }
 
-    /// Returns protocol and metadata from the log alone, without the checksum file.
+    /// Returns the protocol and the metadata from the log alone, without using the checksum file.
     pub(crate) fn replay_table_actions(&self) -> Result<(Protocol, Metadata)> {
         let located = |error| self.located(error);
         open::find_table_actions(&self.0.state, None, &mut || Ok(None)).map_err(located)
@@ -380,7 +384,7 @@ impl Snapshot {
         Ok(self.app_transactions()?.into_iter().find(|transaction| transaction.app_id == app_id))
     }
 
-    /// Returns the newest progress of each application.
+    /// Returns the newest recorded progress of each application.
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store.
@@ -392,7 +396,7 @@ impl Snapshot {
         self.newest_actions(TableAction::Transaction, transaction, |transaction| &transaction.app_id)
     }
 
-    /// Returns the configuration of each metadata domain that is not removed. Protocol: "Domain Metadata".
+    /// Returns the configuration of each metadata domain that was not removed. Protocol: "Domain Metadata".
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store.
@@ -406,7 +410,7 @@ impl Snapshot {
         Ok(newest)
     }
 
-    /// Returns the newest action with each `key` among the actions of one kind.
+    /// Returns, for each `key`, the newest of the actions of one kind that have this key.
     fn newest_actions<T>(
         &self,
         kind: TableAction,
@@ -418,7 +422,7 @@ impl Snapshot {
         Ok(actions.filter(|action| seen.insert(key(action).to_owned())).collect())
     }
 
-    /// Returns the paths of the columns that the table is clustered by, in order; none if it is not clustered.
+    /// Returns the paths of the columns by which the table is clustered, in order; none if the table is not clustered.
     /// Protocol: "Clustered Table".
     ///
     /// # Errors

@@ -1,11 +1,11 @@
-//! Opens other versions of the table of a snapshot.
+//! Opens other versions of a snapshot's table.
 //!
-//! - There is one way to the newest version: the log is listed from the snapshot's own checkpoint on, and everything
-//!   that is still valid is reused ([`LogSegment::newer_in`]). If the newest version has a newer checkpoint, the
-//!   commits before that are dropped.
-//! - The commit of the snapshot must still exist as the same object. Otherwise the table was replaced, or a clean-up
-//!   has deleted the version. In that case the newest version is opened from scratch, and its metadata shows whether it
-//!   is still the same table.
+//! - To find the newest version, the log is always listed from the snapshot's own checkpoint on, and everything that is
+//!   still valid is reused ([`LogSegment::newer_in`]). If the newest version has a newer checkpoint, the commits before
+//!   that checkpoint are dropped.
+//! - The commit of the snapshot must still be the same object in the store. Otherwise, either the table was replaced,
+//!   or a clean-up has deleted the version. In that case the newest version is opened from scratch, and its metadata
+//!   shows whether this is still the same table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,20 +17,21 @@ use crate::log::replay::Commit;
 use crate::log::{CommitFile, LogSegment, Look, Newer, NewerVersions, StagedCommit};
 
 impl Snapshot {
-    /// Returns the newest version, or a clone of `self` if it is the newest. Costs one listing and reading the new
-    /// commits.
+    /// Returns the newest version, or a clone of `self` if it is the newest. This takes one listing, and reading the
+    /// new commits.
     ///
-    /// If a catalog manages the table, this considers the published versions and those that the catalog has reported
-    /// before.
+    /// If a catalog manages the table, the published versions and those that the catalog has already reported are
+    /// considered.
     ///
     /// # Errors
-    /// `TableReplaced` if the table was dropped and another one was created in its place, or if a commit has replaced
-    /// it and the commits since this version were cleaned up, which looks the same; otherwise as [`Snapshot::open`].
+    /// `TableReplaced` if the table was dropped and another one was created in its place. This error is also returned
+    /// if a commit has replaced the table and the commits since this version were cleaned up, because the two cases
+    /// look the same. Otherwise as [`Snapshot::open`].
     pub fn refresh(&self) -> Result<Self> {
         self.refresh_from(&self.0.source)
     }
 
-    /// Refreshes the snapshot with the commits that the table's catalog has accepted and not yet published.
+    /// Refreshes the snapshot, with the commits that the table's catalog has accepted but not yet published.
     ///
     /// # Errors
     /// As [`SnapshotBuilder::open`](crate::SnapshotBuilder::open).
@@ -54,9 +55,9 @@ impl Snapshot {
         Ok(newest)
     }
 
-    /// Returns the newest version, reusing what was read for this one. It begins with the newest checkpoint, so earlier
-    /// commits are dropped, and may be deleted. Returns `None` if only the metadata can show whether the table is still
-    /// the same.
+    /// Returns the newest version, reusing what was read for this one. It starts from the newest checkpoint; earlier
+    /// commits are dropped, because they may be deleted at any time. Returns `None` if only the metadata can show
+    /// whether the table is still the same.
     fn newest_in(&self, source: &Source, look: Look) -> Result<Option<Self>> {
         let Inner { source: own, state, facts, .. } = &*self.0;
         let knows_all = |segment: &LogSegment| {
@@ -73,11 +74,11 @@ impl Snapshot {
         }
     }
 
-    /// Opens the newest version of the table that is now at this location. Reuses what was read for this version if
-    /// the commits that are listed still have the same sizes and times.
+    /// Opens the newest version of the table that is now at this location. If the listed commits still have the same
+    /// sizes and times, reuses what was read for this version.
     ///
-    /// Costs one listing, and reading the commits that are new. Unlike [`Snapshot::refresh`], it opens a table that
-    /// was dropped and created again.
+    /// This takes one listing, and reading the commits that are new. Unlike [`Snapshot::refresh`], it also opens a
+    /// table that was dropped and created again.
     ///
     /// # Errors
     /// As [`Snapshot::open`].
@@ -93,7 +94,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns the number of the newest version of the same table. Costs one listing; new commits are not read.
+    /// Returns the number of the newest version of the same table. This takes one listing; new commits are not read.
     ///
     /// # Errors
     /// As [`Snapshot::refresh`].
@@ -101,7 +102,7 @@ impl Snapshot {
         self.newer_versions().map(|newer| newer.newest)
     }
 
-    /// Returns the newer versions of the same table. Costs one listing; new commits are not read.
+    /// Returns the newer versions of the same table. This takes one listing; new commits are not read.
     ///
     /// # Errors
     /// As [`Snapshot::refresh`].
@@ -112,8 +113,8 @@ impl Snapshot {
         }
     }
 
-    /// Opens another version of the same table. If a catalog manages the table, the commits that it named are
-    /// included.
+    /// Opens another version of the same table. If a catalog manages the table, the commits that the catalog has
+    /// reported are included.
     ///
     /// # Errors
     /// `TableReplaced` if the table was dropped and another one was created in its place; otherwise as
@@ -125,8 +126,8 @@ impl Snapshot {
         self.of_same_table(|| Self::load(&self.0.source, self.0.source.find(Some(version))?, None))
     }
 
-    /// Opens the version of the same table that was the newest at `timestamp_ms`, in milliseconds since the epoch.
-    /// If a catalog manages the table, the commits that it named are included.
+    /// Opens the version of the same table that was the newest at `timestamp_ms`, in milliseconds since the epoch. If a
+    /// catalog manages the table, the commits that the catalog has reported are included.
     ///
     /// # Errors
     /// `TableReplaced` if the table was dropped and another one was created in its place; otherwise as
@@ -135,15 +136,15 @@ impl Snapshot {
         self.of_same_table(|| Self::load_at(&self.0.source, timestamp_ms))
     }
 
-    /// Opens another version with `open`, and checks that the table is still the same.
+    /// Opens another version by calling `open`, and checks that the table is still the same.
     fn of_same_table(&self, open: impl FnOnce() -> Result<Self>) -> Result<Self> {
         let opened = open();
-        // The result, or the error, may belong to another table.
+        // The result of `open`, or its error, may belong to another table.
         self.newest_version()?;
         opened
     }
 
-    /// Finds the files of this version again in the log as it is now.
+    /// Finds the files that make up this version again, in the log as it is now.
     ///
     /// # Errors
     /// As [`LogSegment::find`].
@@ -151,8 +152,8 @@ impl Snapshot {
         self.0.source.find(Some(self.version()))
     }
 
-    /// Checks that the log still has this version, unchanged. Returning without an error means that a file written for
-    /// this version from now on appears in the same log.
+    /// Checks that the log still has this version, unchanged. If this returns without an error, a file that is written
+    /// from now on for this version appears in the same log.
     ///
     /// # Errors
     /// `VersionNotFound` if the version was cleaned up; otherwise as [`Snapshot::refresh`].
@@ -164,11 +165,12 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Returns `version`, which the caller has committed after opening this snapshot, or a later version with the same
-    /// rows, protocol and metadata, such as after an OPTIMIZE. Returns a clone of `self` if `version` is not newer.
+    /// Returns `version`, which the caller has committed after opening this snapshot. May also return a later version
+    /// with the same rows, protocol and metadata, for example after an OPTIMIZE. Returns a clone of `self` if `version`
+    /// is not newer.
     ///
-    /// Changes that other writers have made since are not included, unless the log was cleaned up and no longer has
-    /// such a version. Then the newest version is returned.
+    /// Changes made by other writers after `version` are not included, unless a clean-up of the log has deleted all
+    /// such versions. Then the newest version is returned.
     ///
     /// # Errors
     /// As [`Snapshot::refresh`] and [`Snapshot::at_version`].
@@ -186,8 +188,9 @@ impl Snapshot {
         }
     }
 
-    /// Returns the last version that has no changes by other writers since `seen`. The versions `own` were committed by
-    /// the caller. If the caller has read the rows up to `seen`, this is the version that an overwrite replaces.
+    /// Returns the last version up to which there are no changes by other writers since version `seen`. The caller has
+    /// committed the versions `own`. If the caller has read the rows of `seen`, an overwrite may replace the returned
+    /// version.
     ///
     /// # Errors
     /// Errors of the store, and `CorruptLog`.
@@ -200,7 +203,7 @@ impl Snapshot {
         Ok(last)
     }
 
-    /// Returns whether a commit changes neither rows nor protocol nor metadata.
+    /// Returns whether the commit of a version changes neither the rows nor the protocol nor the metadata.
     fn only_moves_rows(&self, version: u64) -> Result<bool> {
         let known = self.0.state.commits().find(|commit| commit.version == version);
         if let Some(commit) = known {

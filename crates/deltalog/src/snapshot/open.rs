@@ -1,4 +1,4 @@
-//! Opens a snapshot: at a version or a time, by path or with the response of a catalog.
+//! Opens a snapshot at a version or a time, either by its path alone or with the response of a catalog.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -57,26 +57,27 @@ impl SnapshotBuilder {
         self
     }
 
-    /// Passes all commits that the table's catalog has accepted but not published yet; there may be none. A table that
-    /// a catalog manages can only be opened with this call.
+    /// Passes all commits that the table's catalog has accepted but not published yet. There may be none. A table that
+    /// is managed by a catalog can only be opened if this is called.
     #[must_use]
     pub fn staged_commits(mut self, commits: impl IntoIterator<Item = StagedCommit>) -> Self {
         self.staged = Some(commits.into_iter().collect());
         self
     }
 
-    /// Also allows reading data files and deletion vectors below `location`, a path or a URL, because a shallow clone
-    /// has files outside its own directory. Without this, such files are refused when they are about to be read.
+    /// Also allows data files and deletion vectors below `location`, a path or a URL. A shallow clone needs this,
+    /// because it has files outside its own directory. Other files outside the table are refused when they are about to
+    /// be read.
     ///
     /// # Errors
-    /// `InvalidArgument` if it is not a valid location.
+    /// `InvalidArgument` if `location` is not valid.
     pub fn allow_root(mut self, location: &str) -> Result<Self> {
         self.roots.push(parse_location(location)?);
         Ok(self)
     }
 
-    /// Opens the table only if its id in the metadata is `id`, the id of the table that was opened
-    /// before.
+    /// Opens the table only if the id in its metadata is `id`. Pass the id of the table that was opened before, to be
+    /// sure that it is still the same one.
     #[doc(hidden)]
     #[must_use]
     pub fn table_id(mut self, id: &str) -> Self {
@@ -84,7 +85,7 @@ impl SnapshotBuilder {
         self
     }
 
-    /// Returns whether the newest version is to be opened, whichever table that belongs to.
+    /// Returns whether the newest version of any table at this location is requested.
     pub(super) fn is_of_newest(&self) -> bool {
         self.version.is_none()
             && self.timestamp_ms.is_none()
@@ -95,9 +96,9 @@ impl SnapshotBuilder {
     /// Opens the snapshot.
     ///
     /// # Errors
-    /// As [`Snapshot::open`] and [`Snapshot::open_at`]; `InvalidArgument` for a version and a time, for two staged
-    /// commits of one version, and for staged commits of a table that is not managed by a catalog. `TableReplaced` if
-    /// the table has another id than the requested one.
+    /// As [`Snapshot::open`] and [`Snapshot::open_at`]. `InvalidArgument` if both a version and a time are set, if two
+    /// staged commits have the same version, or if staged commits are passed for a table that is not managed by a
+    /// catalog. `TableReplaced` if the table does not have the requested id.
     pub fn open(mut self) -> Result<Snapshot> {
         let id = self.table_id.take();
         let newest = Self { version: None, timestamp_ms: None, ..self.clone() };
@@ -106,7 +107,7 @@ impl SnapshotBuilder {
         let Some(id) = id else { return found };
         let other = match &found {
             Ok(snapshot) => Some(snapshot.clone()),
-            // If another table has replaced this one, it may not have the version.
+            // If another table is now at this location, it may not have the requested version.
             Err(error) if error.kind() == ErrorKind::VersionNotFound => newest.open_any().ok(),
             Err(_) => None,
         };
@@ -131,14 +132,14 @@ impl SnapshotBuilder {
     }
 }
 
-/// A table's log, with the response of its catalog.
+/// A table's log, together with the response of its catalog.
 #[derive(Clone)]
 pub(super) struct Source {
     pub(super) storage: Storage,
     resolver: PathResolver,
     pub(super) staged: Arc<[StagedCommit]>,
     has_catalog: bool,
-    /// Work that upkeep has left to later commits.
+    /// Work on the log that is left for later commits.
     pub(super) left_over: Arc<LeftOver>,
 }
 
@@ -185,7 +186,7 @@ impl Source {
         ensure_readable_with_catalog(protocol, metadata)?;
         if !self.staged.is_empty() && !protocol.reader_features().contains(&TableFeature::CatalogManaged) {
             return Err(Error::invalid_argument(
-                "no catalog manages the table, so that it has no staged commits",
+                "staged commits were passed for a table that is not managed by a catalog",
             )
             .with_hint("open it without them"));
         }
@@ -210,8 +211,8 @@ impl Snapshot {
         Self::load(source, segment, Some((&state, None)))
     }
 
-    /// Builds the snapshot of `segment`. What `older` has already read is not read again, and its protocol and metadata
-    /// apply if no newer commit sets them.
+    /// Builds the snapshot of `segment`. What `older` has already read is not read again. If no newer commit sets the
+    /// protocol or the metadata, those of `older` are used.
     pub(super) fn load(
         source: &Source,
         segment: LogSegment,
@@ -232,15 +233,15 @@ impl Snapshot {
             Ok(actions)
         };
         let (protocol, metadata) = find_table_actions(&state, older, &mut from_checksum).map_err(located)?;
-        // The protocol is checked first, because the rest may only be readable with features that it lists.
+        // The protocol is checked first, because everything else may only be readable with the features that it lists.
         source.ensure_readable(&protocol, &metadata).map_err(located)?;
         let checksum = checksum.map_or_else(OnceLock::new, OnceLock::from);
         let facts = Facts::new(protocol, metadata, checksum).map_err(located)?;
         Ok(Self::of(source.clone(), state, Arc::new(facts)))
     }
 
-    /// Returns this version with the table-level content of `header`, for a statement that changes the schema: it reads
-    /// and writes rows with the new schema. No version of the log looks like this; transactions are based on `self`.
+    /// Returns this version with the protocol and metadata in `header`. A statement that changes the schema uses it to
+    /// read and write rows with the new schema. The log has no such version; transactions are based on `self`.
     ///
     /// # Errors
     /// `CorruptLog` for an invalid schema.
@@ -259,8 +260,8 @@ impl Facts {
     ) -> Result<Self> {
         let mode = ColumnMappingMode::of(&protocol, &metadata)?;
         let schema = metadata.schema()?;
-        // A table that has dropped the feature has no files with older types any more, so the recorded type changes
-        // have no meaning.
+        // If the table has dropped the feature, none of its files has an older type any more, so the recorded type
+        // changes have no meaning.
         let widening = [TableFeature::TypeWidening, TableFeature::TypeWideningPreview];
         if protocol.reader_features().iter().any(|feature| widening.contains(feature)) {
             schema.check_type_changes()?;
@@ -288,7 +289,7 @@ impl Source {
     }
 }
 
-/// Returns the times of the commits up to `end`, or of all commits. Times that `state` has already read are reused.
+/// Returns the times of all commits, or of the commits up to `end`. Times that `state` has already read are reused.
 pub(super) fn commit_times(
     source: &Source,
     state: &State,
@@ -304,8 +305,8 @@ pub(super) fn commit_times(
     CommitTimes::read_in(source.segments(), end, in_commit, times.collect::<BTreeMap<_, _>>())
 }
 
-/// Returns the newest protocol and metadata: from the commits, or from an older snapshot, or from the checksum file, or
-/// from the checkpoint.
+/// Returns the newest protocol and metadata. They are taken from the commits, otherwise from an older snapshot,
+/// otherwise from the checksum file, otherwise from the checkpoint.
 pub(super) fn find_table_actions(
     state: &State,
     older: Option<&Snapshot>,
@@ -313,7 +314,7 @@ pub(super) fn find_table_actions(
 ) -> Result<(Protocol, Metadata)> {
     let mut protocol = state.newest_actions().find_map(|actions| actions.protocol.clone());
     let mut metadata = state.newest_actions().find_map(|actions| actions.metadata.clone());
-    // An older snapshot can only be used if all later commits are among the commits read.
+    // An older snapshot can only be used if all commits after it were read.
     let first = state.segment().checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
     if let Some(older) = older
         && first <= older.version() + 1
@@ -321,8 +322,8 @@ pub(super) fn find_table_actions(
         protocol = protocol.or_else(|| Some(older.protocol().clone()));
         metadata = metadata.or_else(|| Some(older.metadata().clone()));
     }
-    // The checksum file is cheaper to read than a checkpoint. It is only read when the checkpoint would have to be read
-    // otherwise.
+    // Reading the checksum file takes less time than reading a checkpoint. It is only read if the checkpoint would
+    // otherwise have to be read.
     if (protocol.is_none() || metadata.is_none())
         && state.segment().checkpoint.is_some()
         && let Some((found_protocol, found_metadata)) = from_checksum()?

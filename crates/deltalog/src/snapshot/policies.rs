@@ -1,4 +1,4 @@
-//! The properties of a table for retention and removal.
+//! The table properties for retention and for deleting rows.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 impl Snapshot {
-    /// Returns how long the commits of the log are kept: `delta.logRetentionDuration`; 30 days without it.
+    /// Returns how long the commits of the log are kept: `delta.logRetentionDuration`, or 30 days if it is not set.
     ///
     /// # Errors
     /// `Unsupported` if the property is not a time span in weeks or smaller units.
@@ -21,11 +21,12 @@ impl Snapshot {
     }
 
     /// Returns how long commits are kept if dropping a feature truncates the history:
-    /// `delta.dropFeatureTruncateHistory.retentionDuration`; 24 hours without it, and never less than an hour.
+    /// `delta.dropFeatureTruncateHistory.retentionDuration`, or 24 hours if it is not set, but never less than an hour.
     ///
-    /// The minimum protects a writer that pauses between reading a version and creating the next one: if that version
-    /// was committed and deleted in the meantime, the writer would find it free, and the first commit would be lost.
-    /// The JVM implementation has no minimum, and says that the time must be longer than the longest transaction.
+    /// The minimum protects a writer that pauses between reading a version and creating the next one. If another writer
+    /// has committed that next version and a clean-up has deleted it in the meantime, the version would seem free, and
+    /// the other writer's commit would be lost. The JVM implementation has no minimum; its documentation says that the
+    /// time must be longer than the longest transaction.
     ///
     /// # Errors
     /// `Unsupported` if the property is not a time span in weeks or smaller units.
@@ -34,7 +35,7 @@ impl Snapshot {
     }
 
     /// Returns how long data files are kept after they were removed from the table:
-    /// `delta.deletedFileRetentionDuration`; 7 days without it.
+    /// `delta.deletedFileRetentionDuration`, or 7 days if it is not set.
     ///
     /// # Errors
     /// `Unsupported` if the property is not a time span in weeks or smaller units.
@@ -50,7 +51,7 @@ impl Snapshot {
         ensure_removable(self.metadata()).map_err(|error| self.located(error))
     }
 
-    /// Returns whether rows of the table are deleted by vectors.
+    /// Returns whether rows of the table are deleted by deletion vectors.
     ///
     /// # Errors
     /// `CorruptLog` for properties that contradict each other.

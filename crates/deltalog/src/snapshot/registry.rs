@@ -1,13 +1,13 @@
-//! The newest versions of the tables that this process has opened, shared by all readers.
+//! Keeps the newest snapshots of the tables that this process has opened, and shares them among all readers.
 //!
-//! Opening a table again costs a listing of its log, and reading the commits since then, instead of all of its
-//! commits; see [`Snapshot::reopen`]. If the caller accepts a version of a certain age, it may cost nothing; see
-//! [`Table::recent_snapshot`].
+//! Opening such a table again takes a listing of its log and reading the commits since then, instead of reading all its
+//! commits; see [`Snapshot::reopen`]. If the caller accepts a version of a certain age, it may take no request at all;
+//! see [`Table::recent_snapshot`].
 //!
-//! - The number of snapshots and their memory are limited. The least recently used ones are dropped first.
-//! - A snapshot in the registry has no open files and is never returned itself: callers get copies, which open files on
-//!   their own and close them when they are dropped.
-//! - The lock is held for look-ups only, never during I/O. A forked child has an empty registry of its own.
+//! - The number of snapshots and their total memory are limited. The least recently used ones are dropped first.
+//! - A snapshot in the registry has no open files and is never returned itself. Callers get copies, which open files
+//!   themselves and close them when they are dropped.
+//! - The lock is only held for look-ups, never during I/O. A forked child process starts with an empty registry.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::runtime::per_process::PerProcess;
 /// The maximum number of snapshots in the registry.
 const MAX_SNAPSHOTS: usize = 64;
 
-/// The maximum number of bytes that all snapshots take together, see [`Snapshot::memory`].
+/// The maximum total memory of all snapshots in bytes. See [`Snapshot::memory`].
 const MAX_BYTES: u64 = 256 << 20;
 
 static REGISTRY: PerProcess<Mutex<Registry<Key, Table>>> = PerProcess::new();
@@ -36,13 +36,13 @@ fn registry() -> MutexGuard<'static, Registry<Key, Table>> {
 #[derive(Clone, PartialEq, Eq)]
 struct Key {
     url: String,
-    /// The store with its options, credentials and environment, and who decides commits. An entry keeps both open.
+    /// The store with its options, credentials and environment, and the commit coordinator. An entry keeps them open.
     store: (usize, usize),
     roots: Vec<Url>,
 }
 
 struct Registry<K, V> {
-    /// The entries, most recently used last.
+    /// The entries. The most recently used one is last.
     held: Vec<Entry<K, V>>,
 }
 
@@ -59,8 +59,8 @@ struct Entry<K, V> {
 }
 
 impl SnapshotBuilder {
-    /// Opens a version that was the newest at most `max_age` ago, from the registry if it has the table. If the builder
-    /// requests anything but the newest version, this does the same as [`SnapshotBuilder::open`].
+    /// Opens a version that was the newest one at most `max_age` ago. If the registry has the table, its snapshot is
+    /// used. If the builder requests anything but the newest version, this is the same as [`SnapshotBuilder::open`].
     ///
     /// # Errors
     /// As [`SnapshotBuilder::open`].
@@ -92,7 +92,8 @@ impl SnapshotBuilder {
     }
 }
 
-/// Empties the registry, so that the next call opens a table like a newly started process. For measurements.
+/// Empties the registry, so that the next call opens a table as a newly started process would. This is for
+/// measurements.
 #[doc(hidden)]
 pub fn forget_snapshots() {
     let held = std::mem::take(&mut registry().held);
@@ -104,7 +105,7 @@ impl<K: PartialEq, V: Clone> Registry<K, V> {
         self.held.iter().find(|entry| entry.key == *key).map(|entry| entry.value.clone())
     }
 
-    /// Adds or replaces an entry. Returns the entries that were evicted, which may include the new one if it is too
+    /// Adds or replaces an entry. Returns the entries that were evicted. They may include the new entry, if it is too
     /// large.
     fn put(&mut self, key: K, value: V, bytes: u64) -> Vec<Entry<K, V>> {
         let mut dropped = self.remove(&key);

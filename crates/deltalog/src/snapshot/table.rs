@@ -1,4 +1,4 @@
-//! A handle for a table that changes: it keeps the newest snapshot and refreshes it.
+//! A handle for a table that changes: it keeps the newest known snapshot, and refreshes it.
 //!
 //! ```text
 //!   snapshot()          recent_snapshot(max_age)
@@ -9,10 +9,10 @@
 //!                 └── refresh behind, one at a time
 //! ```
 //!
-//! - The kept snapshot never goes back to an older version of the same table. It follows whatever is at its location,
-//!   including another table or an older copy of the same table, but never returns to an earlier state.
-//! - If a background refresh fails, the kept snapshot just gets older. A later call then refreshes it itself, and
-//!   returns the error. If the table was dropped or replaced, the next call already does that.
+//! - The kept snapshot never goes back to an older version of the same table. If another table, or an older copy of the
+//!   same table, is put at the location, the handle follows it, but it never returns to a state before that.
+//! - If a background refresh fails, the kept snapshot only gets older. A later call then refreshes it itself and
+//!   returns the error. If the table was dropped or replaced, the next call does this immediately.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// A table with its newest snapshot. Clones share it.
+/// A table with its newest known snapshot. Clones share the snapshot.
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,7 +38,7 @@ use crate::storage::Storage;
 /// let background = Background::new();
 /// assert!(Table::exists(&storage)?);
 /// let table = Table::open(&storage, &Environment::system().with_background(&background))?;
-/// // At most five seconds old: answered without a request to the store.
+/// The snapshot is at most five seconds old, so no request is made to the store.
 /// assert_eq!(table.recent_snapshot(Duration::from_secs(5))?.version(), 1);
 /// assert_eq!(table.snapshot()?.version(), 1);
 /// # Ok(())
@@ -50,8 +50,8 @@ pub struct Table(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     environment: Environment,
-    /// Whether the handle also follows another table that is created at the same location. Kept snapshots then have no
-    /// open files, and returned ones open their own.
+    /// Whether the handle also follows another table that is created at the same location. In that case, the kept
+    /// snapshot has no open files, and the returned snapshots open files themselves.
     is_place: bool,
     kept: Mutex<Kept>,
 }
@@ -59,14 +59,14 @@ struct Shared {
 #[derive(Debug)]
 struct Kept {
     snapshot: Snapshot,
-    /// When the store was last searched for newer versions, in milliseconds since the epoch; `None` if it must be
-    /// searched again.
+    /// The time when the store was last searched for newer versions, in milliseconds since the epoch; `None` if it must
+    /// be searched again.
     checked_ms: Option<i64>,
     is_refreshing: bool,
 }
 
 impl Table {
-    /// Returns whether there is a table, readable or not. Costs one listing.
+    /// Returns whether there is a table at the location, readable or not. This takes one listing.
     ///
     /// # Errors
     /// Errors of the store.
@@ -83,12 +83,12 @@ impl Table {
         Ok(Self::new(Snapshot::open(storage, None)?, Some(now_ms), environment))
     }
 
-    /// Returns the table of a snapshot, which need not be the newest.
+    /// Returns a handle for the table of a snapshot, which need not be the newest one.
     pub fn of(snapshot: &Snapshot, environment: &Environment) -> Self {
         Self::new(snapshot.clone(), None, environment)
     }
 
-    /// Returns a handle for the table whose newest version `open` opens, and that version. If the table is dropped and
+    /// Returns a handle for a table, and the table's newest version, which `open` opens. If the table is dropped and
     /// another one is created at its location, the handle follows the new table.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ impl Table {
         Self(Arc::new(Shared { environment: environment.clone(), is_place: false, kept }))
     }
 
-    /// Returns the newest version. Costs one listing and reading the new commits.
+    /// Returns the newest version. This takes one listing, and reading the new commits.
     ///
     /// # Errors
     /// As [`Snapshot::refresh`].
@@ -119,17 +119,17 @@ impl Table {
         self.0.refresh()
     }
 
-    /// Returns a version that was the newest at most `max_age` ago.
+    /// Returns a version that was the newest one at most `max_age` ago.
     ///
-    /// If such a version is kept, no request is made and, with a [`Background`](crate::Background), a newer one is
-    /// looked for in the background. Otherwise this is the same as [`Table::snapshot`].
+    /// If the kept version is recent enough, no request is made. With a [`Background`](crate::Background), a newer
+    /// version is then looked for in the background. Otherwise, this does the same as [`Table::snapshot`].
     ///
     /// # Errors
     /// As [`Snapshot::refresh`].
     pub fn recent_snapshot(&self, max_age: Duration) -> Result<Snapshot> {
         let now_ms = self.0.environment.now_ms();
         let mut kept = self.0.kept();
-        // If the clock was set back, the time is useless.
+        // If the clock was set back, the recorded time is useless.
         let age_ms = kept.checked_ms.and_then(|checked| u128::try_from(now_ms.checked_sub(checked)?).ok());
         if max_age.is_zero() || age_ms.is_none_or(|age| age > max_age.as_millis()) {
             drop(kept);
@@ -144,12 +144,12 @@ impl Table {
         Ok(snapshot)
     }
 
-    /// Lets the table be refreshed in the background. Returns false if that is not possible.
+    /// Starts a refresh in the background. Returns false if that is not possible.
     fn refresh_behind(&self) -> bool {
         let Some(queue) = self.0.environment.background() else { return false };
         let shared = Arc::downgrade(&self.0);
         let work = Box::new(move |_: Option<&Turn<'_>>| {
-            // The handle may have been dropped.
+            // The handle may have been dropped by now.
             let Some(shared) = shared.upgrade() else { return };
             let shared = Refreshing(shared);
             if let Err(error) = shared.refresh() {
@@ -157,13 +157,13 @@ impl Table {
                 tracing::warn!(table, %error, "a table could not be refreshed");
             }
         });
-        // Handles of the same table with different options are refreshed separately.
+        // Handles of the same table with different options are refreshed separately, in lanes of their own.
         let lane = format!("refresh {:p}", Arc::as_ptr(&self.0));
         queue.submit(Task { lane, duty: "refresh", work, is_optional: true }).is_ok()
     }
 }
 
-/// Marks a table as being refreshed in the background, as long as this lives.
+/// While this exists, the table is marked as being refreshed in the background.
 struct Refreshing(Arc<Shared>);
 
 impl Deref for Refreshing {
@@ -185,15 +185,15 @@ impl Shared {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a copy to be kept, or to be returned to a caller.
+    /// Returns a copy, which is either kept or returned to a caller.
     fn copy_of(&self, snapshot: &Snapshot) -> Snapshot {
         if self.is_place { snapshot.without_open_files() } else { snapshot.clone() }
     }
 
-    /// Refreshes the kept snapshot, and returns it. The lock is not held during requests.
+    /// Refreshes the kept snapshot and returns it. The lock is not held while requests are made.
     fn refresh(&self) -> Result<Snapshot> {
         loop {
-            // A version that appears after this moment may be missing in the listing.
+            // A version that appears after this moment may be missing from the listing.
             let now_ms = self.environment.now_ms();
             let before = self.copy_of(&self.kept().snapshot);
             let newest = if self.is_place { before.reopen() } else { before.refresh() };
@@ -205,7 +205,7 @@ impl Shared {
             })?;
             let is_unchanged = is_same_version(&kept.snapshot, &before);
             // Another thread has refreshed in the meantime. If the location now has another table, or an older copy of
-            // this one, it is unknown which of the two looks came later, so look again.
+            // this one, it is not known which of the two states is newer, so look again.
             let has_gone_on = is_same(&kept.snapshot, &newest) && kept.snapshot.version() >= before.version();
             if self.is_place && !is_unchanged && !has_gone_on {
                 continue;
@@ -215,7 +215,7 @@ impl Shared {
                 return Ok(self.copy_of(&kept.snapshot));
             }
             kept.snapshot = self.copy_of(&newest);
-            // If the clock was ahead, the time is useless.
+            // If the clock was ahead, the recorded time is useless.
             let checked_ms = kept.checked_ms.filter(|checked| *checked <= self.environment.now_ms());
             kept.checked_ms = checked_ms.max(Some(now_ms));
             return Ok(newest);
@@ -223,7 +223,7 @@ impl Shared {
     }
 }
 
-/// Returns whether both are versions of one table.
+/// Returns whether both are versions of the same table.
 fn is_same(one: &Snapshot, other: &Snapshot) -> bool {
     one.metadata().id == other.metadata().id
 }

@@ -1,7 +1,7 @@
-//! Comparing a version with its checksum file. (PROTOCOL, "Version Checksum File", "State Validation".)
+//! Compares a version with its checksum file. (PROTOCOL, "Version Checksum File", "State Validation".)
 //!
 //! - The log is replayed without using anything from the checksum file.
-//! - All fields of the checksum file are compared. Missing fields are not differences.
+//! - All fields of the checksum file are compared. A field that the file lacks is not a difference.
 
 use std::collections::BTreeMap;
 
@@ -22,16 +22,16 @@ use crate::snapshot::Snapshot;
 pub struct Verification {
     /// The version.
     pub version: u64,
-    /// The path of the checksum file relative to the table's root. `None` if the version does not have a
-    /// readable checksum file, so nothing was compared.
+    /// The path of the checksum file, relative to the table's root. `None` if the version has no readable checksum
+    /// file, in which case nothing was compared.
     pub file: Option<String>,
-    /// The names of the compared fields, as in the checksum file.
+    /// The names of the compared fields, as they are in the checksum file.
     pub checked: Vec<&'static str>,
     /// The fields that differ.
     pub differences: Vec<Difference>,
 }
 
-/// A field of the checksum file that differs from the log.
+/// A field whose value in the checksum file differs from the log.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Difference {
@@ -44,7 +44,7 @@ pub struct Difference {
 }
 
 impl Verification {
-    /// Returns whether no field differs.
+    /// Returns whether all fields are equal.
     pub fn is_ok(&self) -> bool {
         self.differences.is_empty()
     }
@@ -113,7 +113,7 @@ pub(crate) fn verify(snapshot: &Snapshot) -> Result<Verification> {
     Ok(found)
 }
 
-/// Returns the protocol with its features sorted by name, because they are sets whose order each writer chooses.
+/// Returns the protocol with its features sorted by name, because each writer chooses their order.
 fn in_order(mut protocol: Protocol) -> Protocol {
     for features in [&mut protocol.reader_features, &mut protocol.writer_features].into_iter().flatten() {
         features.sort_unstable();
@@ -122,13 +122,13 @@ fn in_order(mut protocol: Protocol) -> Protocol {
     protocol
 }
 
-/// Compares the fields that come from the commit itself.
+/// Compares the fields that are about the commit itself.
 fn compare_commit(snapshot: &Snapshot, checksum: &VersionChecksum, found: &mut Verification) -> Result<()> {
     if checksum.txn_id.is_none() && checksum.in_commit_timestamp.is_none() {
         return Ok(());
     }
     let info = snapshot.commit_info()?.unwrap_or_default();
-    // The id of a commit is optional.
+    // Whether a commit has an id is up to its writer.
     if info.txn_id.is_some() {
         found.compare("txnId", Some(&checksum.txn_id), &info.txn_id);
     }
@@ -149,13 +149,14 @@ fn compare_transactions_and_domains(
     if let Some(listed) = &checksum.set_transactions {
         let listed: BTreeMap<_, _> = listed.iter().map(|txn| (txn.app_id.clone(), txn.version)).collect();
         let mut kept = transactions.clone();
-        // The writer leaves out expired identifiers, which depend on the time of writing.
+        // Writers leave out expired identifiers, and which ones have expired depends on the time of writing.
         if snapshot.metadata().property("delta.setTransactionRetentionDuration").is_some() {
             kept.retain(|app_id, _| listed.contains_key(app_id));
         }
         found.compare("setTransactions", Some(&listed), &kept);
     }
-    // Writers that list the identifiers omit their number or write 0, so it is compared only without a list.
+    // Writers that list the identifiers omit their number or write 0, so the number is only compared if there is no
+    // list.
     if let (None, Some(count)) = (&checksum.set_transactions, checksum.num_transactions) {
         found.compare(
             "numTransactions",

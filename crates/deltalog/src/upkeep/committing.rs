@@ -1,10 +1,10 @@
-//! A commit, and the work after it.
+//! Commits transactions, and does the work that follows a commit.
 
 use super::after_commit;
 use crate::commit::{Committed, Conflict, Outcome, Transaction};
 use crate::error::{Error, Result};
 
-/// A conflict, and the transaction that was not committed because of it.
+/// A conflict, together with the transaction that was not committed because of it.
 #[derive(Debug)]
 pub(crate) struct Lost {
     pub(crate) conflict: Conflict,
@@ -18,18 +18,17 @@ impl Lost {
 }
 
 impl Transaction {
-    /// Commits the transaction. If the new version completes the table's checkpoint interval, a checkpoint is
-    /// written as well.
+    /// Commits the transaction. If a checkpoint is due after the new version, it is written as well.
     ///
     /// # Errors
-    /// `CommitStateUnknown` if the store gave no answer and the commit cannot be read back. Every other error
-    /// means that nothing was committed; `InvalidArgument` if the changes must not be in one commit.
+    /// `CommitStateUnknown` if the store gave no answer and the commit cannot be read back. Any other error means that
+    /// nothing was committed. `InvalidArgument` if the changes must not be in one commit.
     pub fn commit(self) -> Result<Outcome> {
         self.commit_then(after_commit)
     }
 
-    /// Commits the transaction like [`Transaction::commit`], but returns a conflict as an error. If an application has
-    /// already recorded its progress, that also counts as a conflict here.
+    /// Commits the transaction like [`Transaction::commit`], but returns a conflict as an error. Here it also counts as
+    /// a conflict if an application has already recorded its progress.
     ///
     /// # Errors
     /// `CommitConflict`, or `TableAlreadyExists` if the transaction creates the table; also the errors of
@@ -38,8 +37,8 @@ impl Transaction {
         self.attempt()?.map_err(Lost::into_error)
     }
 
-    /// Commits a transaction that does not record progress of applications, or whose caller has already checked it.
-    /// Returns the conflict if there is one: the transaction may be made again on a newer version.
+    /// Commits a transaction that does not record the progress of an application, or whose caller has already checked
+    /// it. If there is a conflict, returns it together with the transaction, which may be repeated on a newer version.
     ///
     /// # Errors
     /// The errors of [`Transaction::commit`]; `CommitConflict` if an application has already recorded its progress.

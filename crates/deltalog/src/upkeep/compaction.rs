@@ -5,11 +5,11 @@
 //! ```
 //!
 //! - A compaction has the newest action for each file, application and domain, the newest protocol and the newest
-//!   metadata, copied as text from the commits. It has no `commitInfo`, which readers take from the commits, and no
+//!   metadata, copied from the commits as text. It has no `commitInfo`, which readers take from the commits, and no
 //!   `cdc`.
-//! - Every `remove` action and every removed domain is kept, because it cancels an action in a checkpoint before the
-//!   compaction.
-//! - A compaction must appear whole or not at all, because a reader cannot tell that lines are missing at its end.
+//! - It keeps every `remove` action and every removed domain, because each of them may cancel an action in a checkpoint
+//!   before the compaction.
+//! - It must become visible completely or not at all, because a reader cannot notice that lines are missing at its end.
 //! - Commits with unknown actions are not compacted.
 
 use std::collections::{HashMap, HashSet};
@@ -32,24 +32,23 @@ use crate::upkeep::checkpoint;
 const INTERVAL_PROPERTY: &str = "deltalog.logCompactionInterval";
 
 /// The number of commits in a compaction, for tables without the property. In the JVM implementation's library, the
-/// number is an argument of each transaction, and nothing is compacted by default; its tests use this number.
+/// number is an argument of each transaction, and by default nothing is compacted; its tests use this number.
 const DEFAULT_INTERVAL: u64 = 10;
 
-/// The maximum total size in bytes of the commits that are compacted after a commit, because a writer may have to wait
-/// for it.
+/// The maximum total size in bytes of the commits that are compacted after a commit. It is low because a writer may
+/// have to wait for the compaction.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// The maximum total size in bytes of the commits that are compacted on request, because they are held in memory.
+/// The maximum total size in bytes of the commits that are compacted on request. They are held in memory.
 const MOST_BYTES_ON_REQUEST: u64 = 1 << 30;
 
-/// Writes the compaction of the versions `start` to `end`, both included. Returns whether it was written: it may
-/// exist already, or there may be nothing to write because the commits change nothing.
+/// Writes the compaction of the versions from `start` to `end`, both included. Returns whether it was written. It is
+/// not written if it already exists, or if the commits change nothing.
 ///
 /// # Errors
-/// `InvalidArgument` unless `start` is before `end`, and `end` not after the version of `snapshot`, or if the commits
-/// have more than 1 GiB;
-/// `VersionNotFound` if one of the commits was cleaned up; `Unsupported` if the table cannot be written or a commit
-/// has an action that is not known; `CorruptLog`; also errors of the store.
+/// `InvalidArgument` if `start` is not before `end`, if `end` is after the version of `snapshot`, or if the commits
+/// have more than 1 GiB; `VersionNotFound` if one of the commits was cleaned up; `Unsupported` if the table cannot be
+/// written or a commit has an unknown action; `CorruptLog`; also errors of the store.
 pub fn compact_log(snapshot: &Snapshot, start: u64, end: u64) -> Result<bool> {
     let storage = snapshot.storage();
     let located = |error: Error| error.in_table(storage.url());
@@ -72,12 +71,12 @@ pub fn compact_log(snapshot: &Snapshot, start: u64, end: u64) -> Result<bool> {
     }
 }
 
-/// Returns whether `version`, committed on top of `base`, completes an interval.
+/// Returns whether a compaction is due after `version`, which was committed on top of `base`.
 pub(super) fn is_due(base: &Snapshot, version: u64) -> bool {
     start_of(version, interval(base.metadata(), checkpoint::interval(base))).is_some()
 }
 
-/// Writes a compaction if the version completes an interval.
+/// If a compaction is due after the version, writes it.
 pub(super) fn keep(duties: &Duties) -> Result<()> {
     let Duties { base, version, bytes, .. } = duties;
     let interval = interval(base.metadata(), checkpoint::interval(base));
@@ -87,17 +86,17 @@ pub(super) fn keep(duties: &Duties) -> Result<()> {
     write(base, start, *version, &sizes, MOST_BYTES).map(drop)
 }
 
-/// Returns the number of commits in a compaction; 0 for none. Without the property, it depends on the checkpoint
-/// interval: compactions are read together with an earlier checkpoint, so they are only useful if several fit between
-/// two checkpoints.
+/// Returns the number of commits in a compaction; 0 if none are written. Without the property, it depends on the
+/// checkpoint interval: compactions are read together with an earlier checkpoint, so they are only useful if several of
+/// them fit between two checkpoints.
 fn interval(metadata: &Metadata, checkpoint_interval: u64) -> u64 {
     let default = if checkpoint_interval > 2 * DEFAULT_INTERVAL { DEFAULT_INTERVAL } else { 0 };
     let wanted = metadata.property(INTERVAL_PROPERTY).and_then(|value| value.trim().parse().ok());
     wanted.unwrap_or(default)
 }
 
-/// Returns the first version of the compaction that ends with `version`, if there is one. Like checkpoints, compactions
-/// end at multiples of the interval, so that a compaction begins right after a checkpoint.
+/// Returns the first version of the compaction that ends with `version`, if one ends there. Like checkpoints,
+/// compactions end at multiples of the interval, so that a compaction may begin right after a checkpoint.
 fn start_of(version: u64, interval: u64) -> Option<u64> {
     let is_end = interval >= 2 && version > 0 && version.is_multiple_of(interval);
     is_end.then(|| version + 1 - interval)
@@ -107,15 +106,15 @@ fn start_of(version: u64, interval: u64) -> Option<u64> {
 struct Sizes(HashMap<u64, u64>);
 
 impl Sizes {
-    /// Returns the sizes that the listing of `snapshot` has.
+    /// Returns the sizes that are known from the listing of `snapshot`.
     fn of(snapshot: &Snapshot) -> Self {
         let commits = snapshot.segment().commits.iter();
         let published = commits.filter(|commit| commit.kind == CommitKind::Published);
         Self(published.map(|commit| (commit.version, commit.size)).collect())
     }
 
-    /// Returns the total size of the commits `start` to `end`, or of only some of them as soon as that exceeds `most`.
-    /// Asks the store for unknown sizes.
+    /// Returns the total size of the commits from `start` to `end`. As soon as the sum exceeds `most`, returns it
+    /// without looking at the other commits. Asks the store for sizes that are not known.
     fn total(&self, storage: &Storage, start: u64, end: u64, most: u64) -> Result<u64> {
         let mut total = 0_u64;
         for version in start..=end {
@@ -134,8 +133,8 @@ impl Sizes {
     }
 }
 
-/// Writes the compaction of `start` to `end`, unless the commits have more than `most_bytes`. Returns whether this
-/// created the file; `None` if the commits are too large.
+/// Writes the compaction of `start` to `end`. Returns whether this has created the file. Returns `None`, and writes
+/// nothing, if the commits have more than `most_bytes`.
 fn write(snapshot: &Snapshot, start: u64, end: u64, sizes: &Sizes, most_bytes: u64) -> Result<Option<bool>> {
     let storage = snapshot.storage();
     let Some(text) = text(storage, snapshot.resolver(), start, end, sizes, most_bytes)? else {
@@ -144,14 +143,14 @@ fn write(snapshot: &Snapshot, start: u64, end: u64, sizes: &Sizes, most_bytes: u
     if text.is_empty() {
         return Ok(Some(false));
     }
-    // The commits that were read may belong to another table, which was created in place of this one.
+    // The commits that were read may belong to another table that was created in place of this one.
     snapshot.newest_version()?;
     let path = LogFileName::Compaction { start, end }.path();
     put_derived(snapshot, &path, text.into(), Storage::put_beside_log_if_absent).map(Some)
 }
 
-/// Returns the text of the compaction of `start` to `end`, which is empty if the commits change nothing; `None` if they
-/// have more than `most_bytes`, which is checked before they are read.
+/// Returns the text of the compaction of `start` to `end`. It is empty if the commits change nothing. Returns `None` if
+/// they have more than `most_bytes`, which is checked before they are read.
 fn text(
     storage: &Storage,
     resolver: &PathResolver,
@@ -186,14 +185,14 @@ fn cleaned_up(version: u64) -> Error {
         .at_path(LogFileName::Commit(version).path())
 }
 
-/// The newest actions of the commits that were added so far, newest first.
+/// The newest actions of the commits added so far, newest first.
 struct Reconciled<'a> {
     resolver: &'a PathResolver,
     keys: HashSet<Key>,
     lines: Vec<&'a [u8]>,
 }
 
-/// Kinds of actions for which only the newest counts.
+/// The kinds of actions for which only the newest one counts.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Protocol,
@@ -204,7 +203,7 @@ enum Key {
 }
 
 impl<'a> Reconciled<'a> {
-    /// Adds the actions of an older commit.
+    /// Adds the actions of a commit that is older than those added before.
     fn add(&mut self, bytes: &'a [u8]) -> Result<()> {
         let lines: Vec<_> = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).zip(1..).collect();
         for (line, number) in lines.into_iter().rev().filter(|(line, _)| !line.is_empty()) {
@@ -237,7 +236,7 @@ impl<'a> Reconciled<'a> {
         }))
     }
 
-    /// Returns the lines, beginning with the oldest commit.
+    /// Returns the lines of the compaction, those of the oldest commit first.
     fn text(&self) -> Vec<u8> {
         let mut text = Vec::with_capacity(self.lines.iter().map(|line| line.len() + 1).sum());
         for line in self.lines.iter().rev() {
@@ -253,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn too_many_bytes_are_found_out_before_the_commits_are_read() {
+    fn commits_with_too_many_bytes_are_not_read() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("_delta_log")).unwrap();
         let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
@@ -262,7 +261,7 @@ mod tests {
             storage.put(&LogFileName::Commit(version).path(), r#"{"commitInfo":{}}"#.into()).unwrap();
         }
         let sizes = |known: &[(u64, u64)]| Sizes(known.iter().copied().collect());
-        // Versions 2 and 5 do not exist: they must not be read.
+        // Versions 2 and 5 do not exist, so the test would fail if they were read.
         for (known, most) in [(sizes(&[(2, 11)]), 10), (sizes(&[(2, 5), (3, 6)]), 10), (sizes(&[(2, 1)]), 17)]
         {
             assert_eq!(text(&storage, &resolver, 2, 5, &known, most).unwrap(), None);
@@ -274,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_end_at_multiples() {
+    fn compactions_end_at_multiples_of_the_interval() {
         assert_eq!(start_of(20, 10), Some(11));
         for (version, interval) in [(0, 10), (19, 10), (21, 10), (20, 0), (20, 1)] {
             assert_eq!(start_of(version, interval), None, "{version} {interval}");

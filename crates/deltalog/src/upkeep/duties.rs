@@ -1,4 +1,4 @@
-//! The work after a commit, which is done by the commit itself or in the background.
+//! The work after a commit. It is done either by the commit itself or in the background.
 
 use super::checksum::{self, Derived, Since};
 use super::cleanup::{self, Pace};
@@ -12,42 +12,42 @@ use crate::snapshot::{Snapshot, was_doubted};
 use crate::storage::Storage;
 use crate::upkeep::checkpoint;
 
-/// A checksum that is written later than this after its commit, in milliseconds, is only written after checking that
-/// the table still exists.
+/// If a checksum is written later than this after its commit, in milliseconds, it is first checked that the table still
+/// exists.
 const SOON_MS: u64 = 1_000;
 
 /// The checksum of a committed version that may still have to be written.
 pub(super) enum DueChecksum {
-    /// Nothing is left to do: it was written, or cannot be derived.
+    /// Nothing has to be done: the checksum was written, or cannot be derived.
     None,
-    /// It was derived, but a checkpoint must be written first.
+    /// The checksum was derived, but a checkpoint must be written before it.
     Derived(Box<Derived>),
-    /// It has to be derived, which may require a request to the store that the commit does not wait for.
+    /// The checksum must still be derived. This may require a request to the store, for which the commit does not wait.
     Underived(Box<Since>),
 }
 
 /// A committed version, and the data for the work after it.
 pub(super) struct Duties {
-    /// The version that the transaction was based on.
+    /// The version on which the transaction was based.
     pub(super) base: Snapshot,
     pub(super) version: u64,
     /// The size of the commit in bytes.
     pub(super) bytes: u64,
-    /// An environment without a background, because this work makes no commits.
+    /// An environment without background work, because this work makes no commits.
     pub(super) environment: Environment,
-    /// When the version was committed, in milliseconds since the epoch, if that matters.
+    /// The time when the version was committed, in milliseconds since the epoch, if it is needed.
     pub(super) committed_ms: Option<i64>,
     pub(super) checksum: DueChecksum,
 }
 
 impl Duties {
-    /// Queues `work` for the background of `environment`, or does it at once if there is none.
+    /// Queues `work` for the background of `environment`. If there is no background, does the work immediately.
     pub(super) fn submit(self, environment: &Environment, duty: &'static str, work: fn(&Self, Pace<'_>)) {
         let lane = self.storage().url();
         self.submit_in(lane, environment, duty, work);
     }
 
-    /// Does the same, in another lane than the table's own.
+    /// Does the same as [`Duties::submit`], but in another lane than the table's own.
     pub(super) fn submit_in(
         self,
         lane: String,
@@ -71,8 +71,8 @@ impl Duties {
         self.attempt("its expired log could not be cleaned up", || cleanup::after_checkpoint(self, pace));
     }
 
-    /// Writes the checksum. The derived one is used if it agrees with the number of live files that a checkpoint has
-    /// `counted`; otherwise it is computed by counting.
+    /// Writes the checksum. If a checkpoint has `counted` the same number of live files as the derived checksum has,
+    /// writes that one; otherwise computes it again by counting.
     fn write_checksum(&self, counted: Option<u64>) {
         let underived = match &self.checksum {
             DueChecksum::Underived(since) => self.attempt(NO_CHECKSUM, || checksum::derive(since)).flatten(),
@@ -98,7 +98,7 @@ impl Duties {
         self.attempt(NO_CHECKSUM, || checksum::recount(self));
     }
 
-    /// Writes the checksum if that was not done before the commit returned.
+    /// Writes the checksum, if this was not done before the commit returned.
     pub(super) fn write_due_checksum(&self) {
         let DueChecksum::Underived(since) = &self.checksum else { return };
         self.attempt(NO_CHECKSUM, || {
@@ -107,7 +107,7 @@ impl Duties {
                 true => checksum::write_behind(self, &derived),
                 false => checksum::write_later(self, &derived),
             }?;
-            // A checkpoint may have found in the meantime that the checksum from which this one was derived is wrong,
+            // In the meantime, a checkpoint may have found that the checksum from which this one was derived is wrong,
             // and may have deleted the existing ones.
             match was_doubted(self.storage(), self.version) {
                 true => self.storage().delete(&LogFileName::Checksum(self.version).path()),
@@ -116,7 +116,7 @@ impl Duties {
         });
     }
 
-    /// Writes the checksum and a log compaction if they are due, and continues with a clean-up.
+    /// Writes the checksum, and a log compaction if one is due, and continues an earlier clean-up.
     pub(super) fn write_compaction(&self, pace: Pace<'_>) {
         self.write_due_checksum();
         self.attempt("its log compaction could not be written", || compaction::keep(self));
@@ -132,13 +132,13 @@ impl Duties {
     }
 }
 
-/// Does `work` and logs its failure, because a commit must not fail after it has been made.
+/// Does `work`, and logs its failure, because a commit must not fail after it was made.
 pub(super) fn attempt<T>(
     (storage, version): (&Storage, u64),
     failure: &'static str,
     work: impl FnOnce() -> Result<T>,
 ) -> Option<T> {
-    // This also catches panics, for example if an Arrow array exceeds 2 GiB or no thread can be started.
+    // This also catches panics, for example if an Arrow array would exceed 2 GiB or no thread can be started.
     let done = caught(work, |panic| {
         Error::new(ErrorKind::Unavailable, format!("the work after the commit panicked with '{panic}'"))
     });

@@ -1,5 +1,5 @@
-//! The files that accompany the commits of a log, which are checksums, checkpoints and compactions, and the removal of
-//! expired files.
+//! Writes the files that accompany the commits of a log (checksums, checkpoints and compactions), and removes expired
+//! files.
 //!
 //! ```text
 //!                 before the commit returns    afterwards, on threads of its own
@@ -9,10 +9,11 @@
 //!             └──────────────────────────────► checkpoint, if due ──► N.crc ──► clean-up before the retention
 //! ```
 //!
-//! - Readers need none of it. Failing to write one of these files is logged and never fails the commit.
-//! - Nothing here is written before the commit that it describes.
-//! - In a remote store, a version may have no checksum if the next one was committed before it could be written.
-//! - Without a [`Background`](crate::Background), a commit does all of it before it returns.
+//! - Readers can do without any of these files. If one cannot be written, this is logged, and the commit does not fail.
+//! - No file is written before the commit that it describes.
+//! - In a remote store, a version may have no checksum, if the next version was committed before the checksum could be
+//!   written.
+//! - Without a [`Background`](crate::Background), a commit does all of this work before it returns.
 
 pub(crate) mod checkpoint;
 mod checksum;
@@ -35,13 +36,13 @@ use crate::snapshot::Snapshot;
 use checksum::Since;
 use duties::{DueChecksum, Duties, attempt};
 
-/// The log message if the manifests do not match the commit.
+/// The log message if the manifests could not be updated after a commit.
 const NO_MANIFESTS: &str = "its manifests could not be written; generate them again";
 
-/// The log message if a commit has no checksum.
+/// The log message if the checksum of a commit could not be written.
 const NO_CHECKSUM: &str = "its checksum could not be written";
 
-/// Does the work that is due after a commit, or moves it to the background. Failures are logged.
+/// Does the work that is due after a commit, or queues it for the background. Failures are logged.
 fn after_commit(committed: CommittedVersion<'_>) {
     let CommittedVersion { base, storage, resolver, version, bytes, winners, own, environment } = committed;
     let sets = |commit: &Commit| commit.metadata.as_ref().is_some_and(manifest::is_asked_for);
@@ -49,7 +50,7 @@ fn after_commit(committed: CommittedVersion<'_>) {
     if sets_manifests || base.is_some_and(|base| manifest::is_asked_for(base.metadata())) {
         attempt((storage, version), NO_MANIFESTS, || manifest::keep(base, storage, resolver, version));
     }
-    // Files that a handle has open are closed together with the handle.
+    // Open files of a handle are closed together with the handle, so the copy that the background keeps has none.
     let kept = |base: &Snapshot| match environment.background() {
         Some(_) => base.without_open_files(),
         None => base.clone(),
@@ -91,7 +92,7 @@ fn after_commit(committed: CommittedVersion<'_>) {
     } else if compaction::is_due(base, version) || base.left_over().has_files() {
         duties.submit(environment, "compaction", Duties::write_compaction);
     } else if is_behind {
-        // A checksum must not wait for the checkpoint of another version, so it has a lane of its own.
+        // A checksum must not wait for the checkpoint of another version, so it uses another lane.
         let lane = format!("checksum {}", storage.url());
         duties.submit_in(lane, environment, "checksum", |duties, _| duties.write_due_checksum());
     }

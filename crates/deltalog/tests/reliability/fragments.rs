@@ -227,7 +227,7 @@ fn other_texts_are_no_tasks_and_no_fragments() {
     for mut other in [task, fragment] {
         other["format"] = json!(3);
         let error = if other.get("table").is_some() { read_task(&other) } else { read_fragment(&other) };
-        assert!(error.unwrap_err().to_string().contains("has the form 3"));
+        assert!(error.unwrap_err().to_string().contains("has format version 3"));
     }
 }
 

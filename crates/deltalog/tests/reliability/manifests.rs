@@ -242,7 +242,7 @@ fn an_update_ends_though_others_go_on_committing() {
     let (store, storage) = busy();
     let error = generate_manifests(&newest(&storage)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
-    assert!(error.to_string().contains("others commit faster than manifests are written"), "{error}");
+    assert!(error.to_string().contains("other writers commit faster than manifests are written"), "{error}");
     assert!(newest(&storage).version() < 30, "{}", newest(&storage).version());
     store.heal();
     let version = newest(&storage).version();

@@ -1,34 +1,34 @@
-//! How a session wants data files to be encoded. `crate::write` encodes them.
+//! The session's settings for the encoding of data files. `crate::write` uses them.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// How data files are encoded. Where a field is not set, the table's properties or the defaults apply.
+/// How data files are encoded. If a field is not set, the table's property or the default applies.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FileFormat {
-    /// The codec: `none`, `snappy`, `gzip`, `brotli`, `lz4`, `lz4_raw` or `zstd`, in any case.
+    /// The compression codec: `none`, `snappy`, `gzip`, `brotli`, `lz4`, `lz4_raw` or `zstd`. Case is ignored.
     pub compression: Option<String>,
-    /// The level of the codecs `gzip`, `brotli` and `zstd`.
+    /// The compression level for the codecs `gzip`, `brotli` and `zstd`.
     pub compression_level: Option<i32>,
     /// The maximum number of rows in a row group.
     pub row_group_rows: Option<usize>,
-    /// The maximum size of a page in bytes, before compression.
+    /// The maximum size of a page in bytes, before it is compressed.
     pub data_page_bytes: Option<usize>,
     /// The maximum number of rows in a page.
     pub data_page_rows: Option<usize>,
     /// The maximum size of a dictionary in bytes.
     pub dictionary_page_bytes: Option<usize>,
-    /// The number of values after which the limits of pages are checked.
+    /// After every so many values, the writer checks whether a page has reached its limits.
     pub batch_rows: Option<usize>,
-    /// The length to which bounds of texts and bytes are cut off in the file's own statistics.
+    /// The maximum length of the bounds of strings and bytes in the file's own statistics. Longer bounds are truncated.
     pub statistics_length: Option<usize>,
-    /// How columns are encoded.
+    /// The settings for all columns.
     pub default_column: ColumnFormat,
-    /// How single columns are encoded, by their paths (`struct.field`); where they set nothing, the settings for all
-    /// columns apply.
+    /// The settings for single columns, by path (`struct.field`). If a column's own settings leave a field unset, the
+    /// settings for all columns apply.
     pub columns: BTreeMap<String, ColumnFormat>,
 }
 
@@ -39,15 +39,15 @@ pub struct FileFormat {
 pub struct ColumnFormat {
     /// Whether values are put into a dictionary.
     pub dictionary: Option<bool>,
-    /// Which statistics the file has: `none`, `chunk` or `page`, in any case. Columns whose bounds are in the log
-    /// have at least statistics of chunks, because the log takes them from there.
+    /// Which statistics the file has: `none`, `chunk` or `page`. Case is ignored. Columns whose bounds are recorded in
+    /// the log have at least `chunk`, because the log takes the bounds from there.
     pub statistics: Option<String>,
-    /// The encoding of values outside of dictionaries, by Parquet's name, such as `DELTA_BINARY_PACKED`.
+    /// The encoding of values that are not in a dictionary, by its name in Parquet, such as `DELTA_BINARY_PACKED`.
     pub encoding: Option<String>,
     /// Whether there is a Bloom filter.
     pub bloom_filter: Option<bool>,
-    /// The rate of false positives of the Bloom filter.
+    /// The false positive rate of the Bloom filter.
     pub bloom_filter_fpp: Option<f64>,
-    /// The number of distinct values that the Bloom filter is made for.
+    /// The number of distinct values for which the Bloom filter is sized.
     pub bloom_filter_ndv: Option<u64>,
 }

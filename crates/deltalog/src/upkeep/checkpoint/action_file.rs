@@ -1,9 +1,9 @@
-//! A Parquet file of actions: a checkpoint, a part of one, or a sidecar. Protocol: "Checkpoint Schema".
+//! Writes a Parquet file of actions: a checkpoint, a part of one, or a sidecar. Protocol: "Checkpoint Schema".
 //!
-//! - A row group is written when it is full, so that only one is in memory.
-//! - Paths and statistics are nearly all different. Both are stored without a dictionary. Statistics are also stored
-//!   without bounds, because no reader looks for those.
-//! - A sidecar has Bloom filters of its paths, from which the writer of the next checkpoint finds out whether it can
+//! - A row group is written when it is full, so that only one row group is in memory.
+//! - Nearly all paths and statistics are different, so both are stored without a dictionary. Statistics are also stored
+//!   without minima and maxima, because no reader looks for them.
+//! - A sidecar has Bloom filters for its paths. The writer of the next checkpoint uses them to find out whether it can
 //!   reuse the sidecar ([`crate::log::replay::SidecarFile`]).
 
 use std::sync::Arc;
@@ -21,23 +21,23 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log::replay::{FileAction, PLAIN_PATHS, are_plain};
 use crate::storage::FileWriter;
 
-/// The maximum size of a row group. Readers decode row groups in parallel, and skip some by their bounds.
+/// The maximum size of a row group. Readers decode row groups in parallel, and skip some by their minima and maxima.
 const ROW_GROUP_ROWS: usize = 64 * 1024;
 const ROW_GROUP_BYTES: usize = 64 << 20;
 
-/// The columns of paths.
+/// The columns that contain paths.
 const PATHS: [[&str; 2]; 2] = [["add", "path"], ["remove", "path"]];
 
-/// The probability that the Bloom filter of a sidecar reports a path that the sidecar does not have.
+/// The probability that the Bloom filter of a sidecar reports a path that is not in the sidecar.
 const FALSE_HITS: f64 = 1e-4;
 
-/// A Parquet file of actions that is being written.
+/// A Parquet file of actions that is still being written.
 pub(super) struct ActionFile {
     writer: ArrowWriter<FileWriter>,
     schema: SchemaRef,
     path: String,
     rows: u64,
-    /// Whether every path is its own key; `None` if that need not be known.
+    /// Whether every path is plain, so that it is its own key; `None` if this need not be recorded.
     is_plain: Option<bool>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct WrittenFile {
     pub(super) rows: u64,
 }
 
-/// Rows of one kind of file action, in the columns of a checkpoint.
+/// Rows of one kind of file action, as the columns of a checkpoint.
 pub(super) struct ActionRows {
     pub(super) kind: FileAction,
     pub(super) column: StructArray,
@@ -59,7 +59,7 @@ impl ActionRows {
         self.column.len() as u64
     }
 
-    /// Returns the rows with all columns of `schema`; the others are null.
+    /// Returns the rows with all columns of `schema`. Columns of other actions are null.
     fn with_columns(self, schema: &SchemaRef) -> Result<RecordBatch> {
         let rows = self.column.len();
         let own: ArrayRef = Arc::new(self.column);
@@ -73,12 +73,12 @@ impl ActionRows {
 }
 
 impl ActionFile {
-    /// Starts a file with the columns `schema` in `file`, whose path is `path`.
+    /// Starts a file with the columns of `schema`. It is written to `file`, whose path is `path`.
     pub(super) fn new(file: FileWriter, path: String, schema: SchemaRef) -> Result<Self> {
         Self::with_properties(file, path, schema, None, properties().build())
     }
 
-    /// Starts a sidecar like [`ActionFile::new`].
+    /// Starts a sidecar in the same way as [`ActionFile::new`] starts a file.
     pub(super) fn sidecar(file: FileWriter, path: String, schema: SchemaRef) -> Result<Self> {
         let with_filters = PATHS.into_iter().fold(properties(), |properties, names| {
             properties
@@ -124,7 +124,7 @@ impl ActionFile {
         self.write(&batch)
     }
 
-    /// Writes actions in a row group of their own, so that readers can find them without reading others.
+    /// Writes actions to a row group of their own, so that readers can find them without reading other actions.
     pub(super) fn write_group(&mut self, batch: &RecordBatch) -> Result<()> {
         self.write(batch)?;
         self.writer.flush().map_err(|error| failed(&self.path, error))
@@ -157,7 +157,7 @@ fn properties() -> WriterPropertiesBuilder {
         .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
         .set_column_statistics_enabled(column(["add", "stats"]), EnabledStatistics::None);
     for path in PATHS {
-        // Counts of nulls show which row groups have the action.
+        // The null counts of columns show which row groups contain an action.
         properties = properties.set_column_statistics_enabled(column(path), EnabledStatistics::Chunk);
     }
     for unique in [["add", "path"], ["add", "stats"], ["add", "modificationTime"], ["remove", "path"]] {

@@ -2,14 +2,14 @@
 //!
 //! | table property | default | columns |
 //! | --- | --- | --- |
-//! | `delta.checkpoint.writeStatsAsJson` | true | `stats`, the text of the log |
-//! | `delta.checkpoint.writeStatsAsStruct` | false | `stats_parsed`, and `partitionValues_parsed` with partitions |
+//! | `delta.checkpoint.writeStatsAsJson` | true | `stats`, the same JSON text as in commits |
+//! | `delta.checkpoint.writeStatsAsStruct` | false | `stats_parsed`, and `partitionValues_parsed` if the table is partitioned |
 //!
-//! - Columns are named as in the log, that is, by physical name in a table with column mapping.
-//! - `stats_parsed` has the indexed leaf columns of the table's schema, with the types of the schema. A statistic that
-//!   is not a value of that type is left out. Bounds of a column that was a `float` are loosened, see
+//! - Columns are named as in the log, that is, by their physical names if the table has column mapping.
+//! - `stats_parsed` has the leaf columns for which statistics are collected, with their types in the table's schema. A
+//!   statistic that is not a value of that type is left out. Bounds of a column that was a `float` are widened; see
 //!   [`crate::scan::StatisticsColumns`].
-//! - A partition value that does not have its column's type is an error: if it were left out, readers would take it for
+//! - A partition value that does not have its column's type is an error. If it were left out, readers would take it for
 //!   NULL.
 //! - In a checkpoint, `dataChange` is false for all actions.
 
@@ -35,13 +35,13 @@ pub(super) struct AddColumns {
     fields: Fields,
 }
 
-/// `partitionValues_parsed`.
+/// The column `partitionValues_parsed`.
 struct PartitionStructs {
     columns: PartitionColumns,
     fields: Fields,
 }
 
-/// `stats_parsed`.
+/// The column `stats_parsed`.
 struct StatisticsStructs {
     columns: StatisticsColumns,
     fields: Fields,
@@ -51,7 +51,7 @@ impl AddColumns {
     /// Returns the columns that the table's properties request.
     ///
     /// # Errors
-    /// `CorruptLog` for a partition column without a primitive type.
+    /// `CorruptLog` for a partition column whose type is not primitive.
     pub(super) fn of(snapshot: &Snapshot) -> Result<Self> {
         let metadata = snapshot.metadata();
         let as_text = metadata
@@ -72,7 +72,7 @@ impl AddColumns {
         Ok(Self { plain: FileColumns::of(&written), partitions, statistics, fields })
     }
 
-    /// Returns the columns to replay.
+    /// Returns the columns of `add` actions that have to be replayed.
     pub(super) fn replayed(&self) -> FileColumns {
         match self.statistics {
             Some(_) => self.plain.with(FileColumn::Stats),
@@ -80,12 +80,12 @@ impl AddColumns {
         }
     }
 
-    /// Returns the column of a checkpoint.
+    /// Returns the column `add` of a checkpoint.
     pub(super) fn field(&self) -> Field {
         Field::new("add", DataType::Struct(self.fields.clone()), true)
     }
 
-    /// Converts files in the form of the log.
+    /// Converts `files`, a batch with the log's columns, to the column `add`.
     pub(super) fn convert(&self, files: &RecordBatch) -> Result<StructArray> {
         let column = |field: &Arc<Field>| -> Result<ArrayRef> {
             let plain = |name: &str| {
@@ -108,7 +108,7 @@ impl AddColumns {
 }
 
 impl PartitionStructs {
-    /// Returns `None` if the table has no partition column that Parquet can hold.
+    /// Returns the column; `None` if the table has no partition column that Parquet can store.
     fn of(snapshot: &Snapshot) -> Result<Option<Self>> {
         let all = PartitionColumns::of(snapshot)?;
         let is_void = |name: &str| {
@@ -139,12 +139,12 @@ impl StatisticsStructs {
         let schema = snapshot.mapped_schema();
         let is_data = |field: &&Arc<Field>| !metadata.partition_columns.contains(field.name());
         let data = Schema::new(schema.arrow().fields().iter().filter(is_data).cloned().collect::<Fields>());
-        // An invalid property counts as the default.
+        // If the value of the property is invalid, the default applies.
         let chosen = selected_columns(&metadata.configuration, &data)
             .or_else(|_| selected_columns(&Default::default(), &data))?;
         let leaves: Vec<_> = indexed(&data, &chosen).into_iter().map(|(path, _)| path).collect();
         let columns = StatisticsColumns::new(schema, &leaves)?;
-        // Parquet has no structs without fields.
+        // Parquet cannot store structs without fields.
         let is_empty =
             |field: &&Arc<Field>| matches!(field.data_type(), DataType::Struct(inner) if inner.is_empty());
         let fields = columns.physical_fields()?.iter().filter(|field| !is_empty(field)).cloned().collect();

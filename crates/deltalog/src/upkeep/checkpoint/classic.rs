@@ -1,4 +1,4 @@
-//! A checkpoint in one file by the V1 spec. Protocol: "Classic checkpoint", "V1 Spec".
+//! Writes a checkpoint to one file, by the V1 spec. Protocol: "Classic checkpoint", "V1 Spec".
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::upkeep::derived::take_back_if_gone;
 
-/// Writes the checkpoint. "If two checkpoint writers race to create the same classic checkpoint, the latest writer
-/// wins."
+/// Writes the checkpoint. Protocol: "If two checkpoint writers race to create the same classic checkpoint, the latest
+/// writer wins."
 pub(super) fn write(
     snapshot: &Snapshot,
     actions: &FileActions,

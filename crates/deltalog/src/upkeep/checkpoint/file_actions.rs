@@ -1,9 +1,8 @@
-//! The file actions of a version, batch by batch, as rows of a checkpoint. Protocol: "Checkpoints", "Add File and
-//! Remove File".
+//! Returns the file actions of a version, batch by batch, as rows of a checkpoint. Protocol: "Checkpoints", "Add File
+//! and Remove File".
 //!
-//! - A batch has a limited number of rows, so that only a small part of the file list is in memory in the form of
-//!   checkpoint columns.
-//! - A tombstone expires after `delta.deletedFileRetentionDuration`. A tombstone without a time counts as old.
+//! - The number of rows in a batch is limited, so that only a small part of the file list is in memory at a time.
+//! - A tombstone expires after `delta.deletedFileRetentionDuration`. A tombstone without a time counts as expired.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch, StructArray};
 use arrow::compute::filter_record_batch;
@@ -19,21 +18,21 @@ use crate::snapshot::Snapshot;
 /// The maximum number of rows of a batch.
 const BATCH_ROWS: usize = 8 * 1024;
 
-/// How the file actions of a version are written.
+/// How the file actions of a version are written to a checkpoint.
 pub(super) struct FileActions {
     adds: AddColumns,
-    /// Tombstones that are older have expired.
+    /// The time before which tombstones have expired, in milliseconds since the epoch.
     expired_ms: i64,
     progress: Progress,
 }
 
 impl FileActions {
-    /// Returns the form that the table's properties request, at the time `now_ms`.
+    /// Returns how the file actions are written, according to the table's properties and at the time `now_ms`.
     ///
     /// # Errors
     /// As [`AddColumns::of`].
     pub(super) fn of(snapshot: &Snapshot, now_ms: i64) -> Result<Self> {
-        // If the interval cannot be parsed, nothing expires.
+        // If the retention cannot be parsed, no tombstone expires.
         let retention = snapshot.deleted_file_retention().ok();
         let retention = retention.and_then(|retention| i64::try_from(retention.as_millis()).ok());
         let expired_ms = retention.map_or(i64::MIN, |retention| now_ms.saturating_sub(retention));
@@ -41,23 +40,23 @@ impl FileActions {
         Ok(Self { adds: AddColumns::of(snapshot)?, expired_ms, progress })
     }
 
-    /// Returns the columns of the file actions.
+    /// Returns the columns of the file actions in the checkpoint.
     pub(super) fn fields(&self) -> [Field; 2] {
         [self.adds.field(), Field::new("remove", DataType::Struct(remove_fields().into()), true)]
     }
 
-    /// Returns the columns to replay of `add` actions.
+    /// Returns the columns of `add` actions that have to be replayed.
     pub(super) fn replayed(&self) -> FileColumns {
         self.adds.replayed()
     }
 
-    /// Returns whether a tombstone of this time has expired: whether the time now exceeds the threshold, as it does for
-    /// VACUUM. Protocol: "Add File and Remove File".
+    /// Returns whether a tombstone of this time has expired. As in VACUUM, it has expired once its age exceeds the
+    /// retention. Protocol: "Add File and Remove File".
     pub(super) fn has_expired(&self, time_ms: i64) -> bool {
         time_ms < self.expired_ms
     }
 
-    /// Returns all file actions of `snapshot`, first the live files.
+    /// Returns all file actions of `snapshot`. The live files come first.
     ///
     /// # Errors
     /// `CorruptLog`; errors while reading come with the rows.
@@ -98,7 +97,7 @@ impl FileActions {
         let keep: BooleanArray = (0..times.len()).map(keep).collect();
         let failed = |error| Error::corrupt_log("remove actions do not fit a checkpoint").with_source(error);
         let batch = filter_record_batch(batch, &keep).map_err(failed)?;
-        // A checkpoint changes no data.
+        // In a checkpoint, `dataChange` is always false.
         let unchanged = BooleanArray::from(vec![false; batch.num_rows()]);
         let columns = batch.schema_ref().fields().iter().zip(batch.columns());
         let columns = columns.map(|(field, column)| match field.name().as_str() {
@@ -110,7 +109,7 @@ impl FileActions {
     }
 }
 
-/// Splits a batch into batches of a limited number of rows.
+/// Splits a batch into batches with a limited number of rows.
 fn pieces(batch: Result<RecordBatch>) -> Box<dyn Iterator<Item = Result<RecordBatch>>> {
     match batch {
         Ok(batch) if batch.num_rows() > BATCH_ROWS => {

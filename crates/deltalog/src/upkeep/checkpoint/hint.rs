@@ -1,21 +1,21 @@
-//! Updates `_last_checkpoint` to a newer checkpoint. Protocol: "Last Checkpoint File".
+//! Updates `_last_checkpoint`, the hint that names the newest checkpoint. Protocol: "Last Checkpoint File".
 //!
-//! - The hint is replaced only if it is still the one that was read ([`crate::storage::Storage::put_if_unchanged`]), so
-//!   that a writer with an older checkpoint never replaces the hint of a newer one, regardless of the order in which
-//!   they write.
+//! - The hint is only replaced if it is unchanged since it was read ([`crate::storage::Storage::put_if_unchanged`]). So
+//!   in whatever order writers finish, the hint of an older checkpoint never replaces the hint of a newer one.
 //! - In a store that cannot do that, the older hint may remain. Readers then list the log from an older version on and
-//!   find the newer checkpoint there, so an outdated hint only costs a longer listing.
-//! - A hint that points beyond every complete checkpoint is replaced as well: it is damaged, or belongs to a table that
-//!   no longer exists.
+//!   find the newer checkpoint in the listing, so an outdated hint only makes the listing longer.
+//! - A hint for a version beyond every complete checkpoint is replaced as well, because it is damaged or belongs to a
+//!   table that no longer exists.
 
 use crate::error::Result;
 use crate::log::{LastCheckpoint, LogSegment};
 use crate::storage::Storage;
 
-/// How often to try to replace the hint while other writers keep changing it. They usually write newer hints.
+/// The maximum number of attempts to replace the hint while other writers keep changing it. They usually write newer
+/// hints.
 const TRIES: u32 = 8;
 
-/// Writes `hint`, unless the existing hint points at a newer checkpoint.
+/// Writes `hint`, unless the existing hint names a newer checkpoint.
 pub(super) fn advance(storage: &Storage, hint: &LastCheckpoint) -> Result<()> {
     for _ in 0..TRIES {
         let (found, state) = LastCheckpoint::read_with_state(storage)?;

@@ -1,28 +1,29 @@
-//! Writing checkpoints. Protocol: "Checkpoints", "Checkpoint Naming Scheme", "V1 Spec", "V2 Spec".
+//! Writes checkpoints. Protocol: "Checkpoints", "Checkpoint Naming Scheme", "V1 Spec", "V2 Spec".
 //!
 //! | file | what it does |
 //! | --- | --- |
 //! | `classic` | a checkpoint in one file, by the V1 spec |
-//! | `v2` | a checkpoint by the V2 spec: its top-level file, which has the file actions or refers to sidecars |
+//! | `v2` | a checkpoint by the V2 spec: a top-level file (the head), which has the file actions or refers to sidecars |
 //! | `sidecars` | writes sidecars, and chooses which sidecars of the previous checkpoint are used again |
-//! | `file_actions`, `adds` | the file actions of a version, batch by batch, in the columns of a checkpoint |
+//! | `file_actions`, `adds` | the file actions of a version, batch by batch, as columns of a checkpoint |
 //! | `table_actions` | all other actions |
 //! | `action_file` | a Parquet file of actions |
 //! | `hint` | `_last_checkpoint` |
 //!
-//! - Multi-part checkpoints are not written: the protocol deprecates them.
-//! - A table whose policy is `v2` and that has the table feature gets checkpoints by the V2 spec, every other table
-//!   classic ones by the V1 spec, which all readers know.
-//! - A checkpoint holds the protocol, the metadata, every application's newest progress, every live domain,
-//!   every live file, and the tombstones that have not expired. It holds no removed domains: those suppress
-//!   domains of older commits, which a checkpoint replaces.
-//! - Memory does not depend on the number of files: they pass through in batches, and a row group is written when
-//!   it is full.
-//! - No checkpoint is written for a version that the log no longer has, because it would stand alone, below the
-//!   versions that a clean-up has left. This is checked before the last file is written, and once more afterwards.
-//! - A checkpoint appears whole or not at all, and `_last_checkpoint` is written after it. A failed attempt only leaves
-//!   files that readers ignore: temporary files, and sidecars without a head.
-//! - The number of live files in it is compared with the checksum of the version, which was computed without counting.
+//! - Multi-part checkpoints are not written, because the protocol deprecates them.
+//! - Checkpoints follow the V2 spec if the table's policy is `v2` and the table has the table feature. Otherwise they
+//!   follow the V1 spec, which all readers know.
+//! - A checkpoint contains the protocol, the metadata, the newest progress of every application, every live domain,
+//!   every live file, and the tombstones that have not expired. It does not contain removed domains: they only cancel
+//!   domains in older commits, which the checkpoint replaces.
+//! - Memory does not depend on the number of files: files are processed in batches, and a row group is written when it
+//!   is full.
+//! - No checkpoint is written for a version that a clean-up has deleted from the log, because it would be isolated
+//!   below the remaining versions. This is checked before the last file is written, and again afterwards.
+//! - A checkpoint becomes visible completely or not at all, and `_last_checkpoint` is written after it. A failed
+//!   attempt only leaves files that readers ignore: temporary files, and sidecars to which no head refers.
+//! - The number of live files in the checkpoint is compared with the checksum of the version, which was derived without
+//!   counting files.
 //! - Checkpoints are an optimization: failing to write one after a commit is logged and never fails the commit.
 
 mod action_file;
@@ -45,13 +46,14 @@ use file_actions::FileActions;
 
 const DEFAULT_INTERVAL: u64 = 10;
 
-/// Writes the checkpoint of `snapshot`, and the hint that points at it. In a table with checkpoints of the V2 spec, an
-/// existing checkpoint of the version is kept, because a second one would get another name instead of replacing it.
+/// Writes the checkpoint of `snapshot`, and `_last_checkpoint`, which then names it. If the table has checkpoints of
+/// the V2 spec, an existing checkpoint of the version is kept, because a second one would have another name and would
+/// not replace it.
 ///
 /// # Errors
-/// `VersionNotFound` if the log was cleaned up and no longer has the version, `CorruptLog`, `Unsupported` for a table
-/// with an unknown feature, `InvalidArgument` for a version that its catalog has not published, and errors of the
-/// store. They leave the table unchanged.
+/// `VersionNotFound` if a clean-up has deleted the version from the log, `CorruptLog`, `Unsupported` for a table with
+/// an unknown feature, `InvalidArgument` for a version that its catalog has not published, and errors of the store.
+/// After any of these errors, the table is unchanged.
 pub fn write_checkpoint(snapshot: &Snapshot, environment: &Environment) -> Result<()> {
     if !has_v2_checkpoint(snapshot).map_err(|error| snapshot.located(error))? {
         write_checkpoint_within(snapshot, &CheckpointLimits::default(), environment)?;
@@ -59,15 +61,15 @@ pub fn write_checkpoint(snapshot: &Snapshot, environment: &Environment) -> Resul
     Ok(())
 }
 
-/// Returns whether the table has checkpoints of the V2 spec, and its log already has a readable checkpoint of the
-/// version that is not in several parts. A checkpoint with the classic name, from another writer and perhaps of the V1
-/// spec, is also good enough.
+/// Returns whether the table has checkpoints of the V2 spec and its log already has a readable checkpoint of the
+/// version that is not a multi-part one. A checkpoint with the classic name also counts; another writer may have
+/// written it by the V1 spec.
 ///
 /// # Errors
-/// `VersionNotFound` if the log no longer has the version: a checkpoint of it would stand alone, below the versions
-/// that are left, and look like the beginning of a damaged log.
+/// `VersionNotFound` if a clean-up has deleted the version from the log: a checkpoint of it would be isolated below the
+/// remaining versions, and would look like the beginning of a damaged log.
 fn has_v2_checkpoint(snapshot: &Snapshot) -> Result<bool> {
-    // Only the catalog knows such a commit. The check for that is made when the checkpoint is written.
+    // Only the catalog knows a commit that is not published yet. This is checked when the checkpoint is written.
     if matches!(snapshot.segment().commits.last().map(|commit| commit.kind), Some(CommitKind::Staged(_))) {
         return Ok(false);
     }
@@ -80,21 +82,22 @@ fn has_v2_checkpoint(snapshot: &Snapshot) -> Result<bool> {
     }
     match check_checkpoint(snapshot.storage(), snapshot.resolver(), &checkpoint) {
         Ok(()) => Ok(true),
-        // A new checkpoint is preferred to a damaged one, because readers try one after the other.
+        // If the existing checkpoint is damaged, a new one is written, because readers try one after the other.
         Err(error) if matches!(error.kind(), ErrorKind::CorruptLog | ErrorKind::FileNotFound) => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-/// The sizes that decide the form of a checkpoint of the V2 spec.
+/// The limits that determine the form of a checkpoint of the V2 spec.
 #[derive(Debug, Clone)]
 #[doc(hidden)]
 pub struct CheckpointLimits {
-    /// The maximum number of file actions in a head. If there are more, they go into sidecars.
+    /// The maximum number of file actions in the head. If there are more, they are written to sidecars.
     pub inline_rows: u64,
-    /// The maximum number of actions in a JSON head. A head with more is a Parquet file.
+    /// The maximum number of actions in a JSON head. A head with more actions is a Parquet file.
     pub json_actions: usize,
-    /// The number of actions at which a sidecar is full. A sidecar that loses a file is rewritten as a whole.
+    /// The number of actions at which a sidecar is full. If one file in a sidecar is removed, the whole sidecar has to
+    /// be rewritten.
     pub sidecar_rows: u64,
 }
 
@@ -104,7 +107,7 @@ impl Default for CheckpointLimits {
     }
 }
 
-/// Writes the checkpoint of `snapshot` like [`write_checkpoint`], with other limits.
+/// Writes the checkpoint of `snapshot` as [`write_checkpoint`] does, with other limits.
 ///
 /// # Errors
 /// As [`write_checkpoint`].
@@ -117,7 +120,7 @@ pub fn write_checkpoint_within(
     write_in_own_form(snapshot, limits, environment).map(drop)
 }
 
-/// Writes a checkpoint in the form that the table requests. Returns the number of live files in it, if that is known.
+/// Writes a checkpoint by the spec that the table requires. Returns the number of live files in it, if it is known.
 fn write_in_own_form(
     snapshot: &Snapshot,
     limits: &CheckpointLimits,
@@ -130,15 +133,15 @@ fn write_in_own_form(
 }
 
 /// Writes the checkpoint of `version`, which was committed on top of `base`. Returns the number of live files in it, if
-/// that is known.
+/// it is known.
 ///
-/// If another writer has written a checkpoint in the meantime, that is kept: readers that have listed it expect its
-/// size, and fail if it is replaced by a file of another size.
+/// If another writer has written a checkpoint of the version in the meantime, that one is kept. Readers that have
+/// listed it expect its size, and fail if a file of another size replaces it.
 ///
 /// # Errors
 /// As [`write_checkpoint`].
 pub(crate) fn of_version(base: &Snapshot, version: u64, environment: &Environment) -> Result<Option<u64>> {
-    // A checkpoint must be of its own version, even if other writers have committed since.
+    // The checkpoint must contain the state of exactly this version, even if other writers have committed since.
     let snapshot = base.refresh()?.at_version(version)?;
     if snapshot.segment().checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.version == version) {
         return Ok(None);
@@ -146,19 +149,19 @@ pub(crate) fn of_version(base: &Snapshot, version: u64, environment: &Environmen
     write_in_own_form(&snapshot, &CheckpointLimits::default(), environment)
 }
 
-/// Returns the number of versions between two checkpoints of a table.
+/// Returns the checkpoint interval of a table, in versions.
 pub(crate) fn interval(base: &Snapshot) -> u64 {
     let interval = base.metadata().property("delta.checkpointInterval");
     let interval = interval.and_then(|interval| interval.trim().parse().ok());
     interval.filter(|interval| *interval > 0).unwrap_or(DEFAULT_INTERVAL)
 }
 
-/// Returns whether `version`, committed on top of `base`, is due for a checkpoint.
+/// Returns whether a checkpoint is due after the commit of `version` on top of `base`.
 pub(crate) fn is_due(base: &Snapshot, version: u64) -> bool {
     version > 0 && version.is_multiple_of(interval(base))
 }
 
-/// Returns whether the table requests checkpoints of the V2 spec, and supports them.
+/// Returns whether the table requires checkpoints of the V2 spec and supports them.
 fn is_v2(snapshot: &Snapshot) -> bool {
     snapshot.metadata().wants_v2_checkpoints() && has_v2_feature(snapshot)
 }
@@ -167,8 +170,8 @@ fn has_v2_feature(snapshot: &Snapshot) -> bool {
     snapshot.protocol().reader_features().contains(&TableFeature::V2Checkpoint)
 }
 
-/// Writes a checkpoint with `form`, and then the hint that `form` returns. Returns the number of live files according
-/// to the hint. If the checksum of the version has another number, it is not used any more.
+/// Writes a checkpoint by calling `form`, and then the hint that `form` returns. Returns the number of live files that
+/// the hint states. If the checksum of the version has another number, the checksum is no longer used.
 fn write(
     snapshot: &Snapshot,
     environment: &Environment,
@@ -181,7 +184,7 @@ fn write(
         let hint = form(&actions)?;
         hint::advance(snapshot.storage(), &hint)?;
         let files = hint.num_of_add_files.and_then(|files| u64::try_from(files).ok());
-        // The checkpoint is valid, whether the comparison succeeds or not.
+        // The checkpoint is valid, even if this comparison fails.
         if let Some(error) = files.and_then(|files| snapshot.compare_checksum_with(files).err()) {
             let (table, version) = (snapshot.storage().url(), snapshot.version());
             tracing::warn!(table, version, %error, "a checkpoint could not be compared with its checksum");
@@ -209,7 +212,7 @@ mod tests {
     use crate::storage::Storage;
 
     #[test]
-    fn a_checkpoint_behind_a_commit_does_not_replace_that_of_another_writer() {
+    fn a_checkpoint_after_a_commit_does_not_replace_one_of_another_writer() {
         let directory = tempfile::tempdir().unwrap();
         let log = directory.path().join("_delta_log");
         std::fs::create_dir(&log).unwrap();

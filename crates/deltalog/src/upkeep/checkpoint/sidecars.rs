@@ -1,5 +1,5 @@
-//! Decides which sidecars of the previous checkpoint a new checkpoint of the V2 spec reuses, and writes the others.
-//! Protocol: "Sidecar Files", "V2 Spec".
+//! Decides which sidecars of the previous checkpoint a new checkpoint of the V2 spec reuses, and writes new sidecars
+//! for all other files. Protocol: "Sidecar Files", "V2 Spec".
 //!
 //! ```text
 //!   checkpoint 10            commits 11 to 15             checkpoint 15
@@ -9,16 +9,16 @@
 //!                     new files  ──┘    and the new files  ─>  d
 //! ```
 //!
-//! - A sidecar is reused if no later commit has an action for one of its files. It must also have the columns that
-//!   would be written now, and not all of its tombstones may have expired.
+//! - A sidecar is reused if no later commit has an action for one of its files. It must also have the columns that a
+//!   new sidecar would have, and at least one of its tombstones must not have expired.
 //! - A sidecar that is less than half full is rewritten together with new files, so that small sidecars do not
-//!   accumulate. The number of rows written is therefore proportional to the new files and to the sidecars that have
-//!   lost files.
-//! - Live files and tombstones are in different sidecars, because tombstones expire together.
-//! - Some of the tombstones in a reused sidecar may have expired. That is harmless: "tombstones only exist for the
-//!   benefit of the VACUUM command".
-//! - A reused sidecar can only be missing if a clean-up has deleted its earlier checkpoint before this one was written.
-//!   That requires a newer checkpoint that is already older than the log's retention.
+//!   accumulate. The number of rows written is therefore proportional to the number of new files, plus the size of the
+//!   sidecars that have lost files.
+//! - Live files and tombstones are in different sidecars, because only tombstones expire.
+//! - Some tombstones in a reused sidecar may have expired. This is harmless: "tombstones only exist for the benefit of
+//!   the VACUUM command".
+//! - A reused sidecar can only be missing if a clean-up deletes the previous checkpoint before the new one is written.
+//!   For that, there must be a still newer checkpoint that is already older than the log's retention.
 
 use std::sync::Arc;
 
@@ -38,8 +38,8 @@ use crate::runtime::parallel;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// The maximum number of paths that are looked up in the Bloom filters of sidecars. For more paths, it is faster to
-/// read the paths of the sidecars.
+/// The maximum number of paths that are looked up in the Bloom filters of sidecars. For more paths, it takes less time
+/// to read the paths in the sidecars.
 const FILTERED_PATHS: usize = 10_000;
 
 /// The sidecars of a checkpoint that is being written.
@@ -52,18 +52,18 @@ pub(super) struct Sidecars {
     pub(super) adds: Option<u64>,
 }
 
-/// The reusable sidecars of the previous checkpoint.
+/// The sidecars of the previous checkpoint that are reused, and those that are rewritten.
 pub(super) struct Reuse {
     kept: Vec<SidecarFile>,
     rewritten: Vec<SidecarFile>,
 }
 
 impl Reuse {
-    /// Returns what to do with the sidecars of the checkpoint that `snapshot` starts from; `None` if none of them can
-    /// be reused.
+    /// Determines which sidecars of the checkpoint that `snapshot` starts from are reused or rewritten; `None` if none
+    /// can be reused.
     ///
     /// # Errors
-    /// Errors of the store. If a sidecar cannot be read, none is reused.
+    /// Errors of the store. If a sidecar cannot be read, no sidecar is reused.
     pub(super) fn of(
         snapshot: &Snapshot,
         actions: &FileActions,
@@ -75,7 +75,7 @@ impl Reuse {
                     table = snapshot.storage().url(),
                     version = snapshot.version(),
                     %error,
-                    "the sidecars of a checkpoint cannot be used again"
+                    "the sidecars of the previous checkpoint cannot be reused"
                 );
                 Ok(None)
             }
@@ -127,7 +127,7 @@ impl Reuse {
         }
     }
 
-    /// Returns the file actions that are not in a reused sidecar.
+    /// Returns the file actions that are not in reused sidecars.
     ///
     /// # Errors
     /// `CorruptLog`; errors while reading come with the rows.
@@ -150,7 +150,8 @@ impl Reuse {
     }
 }
 
-/// Returns the kind of the actions in a sidecar. Returns `None` if it has both kinds or neither, or if that is unknown.
+/// Returns the kind of the actions in a sidecar. Returns `None` if it has both kinds or neither, or if the kind is
+/// unknown.
 fn kind_of(sidecar: &SidecarFile) -> Option<FileAction> {
     match (sidecar.count(FileAction::Add)?, sidecar.count(FileAction::Remove)?) {
         (1.., 0) => Some(FileAction::Add),
@@ -164,7 +165,7 @@ fn sidecar_schema(actions: &FileActions) -> Schema {
     Schema::new(actions.fields().to_vec())
 }
 
-/// Writes sidecars. They are deleted if the writer is dropped before [`SidecarWriter::keep`] is called.
+/// Writes sidecars. If this is dropped before [`SidecarWriter::keep`] is called, it deletes them.
 pub(super) struct SidecarWriter<'a> {
     storage: &'a Storage,
     environment: &'a Environment,
@@ -175,7 +176,7 @@ pub(super) struct SidecarWriter<'a> {
     sidecars: Sidecars,
 }
 
-/// A sidecar that is being written.
+/// A sidecar that is still being written.
 struct Current {
     name: String,
     kind: FileAction,
@@ -183,7 +184,7 @@ struct Current {
 }
 
 impl<'a> SidecarWriter<'a> {
-    /// Starts a checkpoint with the sidecars `kept`.
+    /// Starts the sidecars of a checkpoint that also reuses the sidecars `kept`.
     pub(super) fn new(
         storage: &'a Storage,
         actions: &FileActions,
@@ -245,8 +246,8 @@ impl<'a> SidecarWriter<'a> {
         Ok(&self.sidecars)
     }
 
-    /// From now on, keeps the sidecars when the writer is dropped, because a head that refers to them may exist.
-    /// Returns all sidecars of the checkpoint, and the paths of the newly written ones.
+    /// Keeps the sidecars when this is dropped, because from now on, a head that refers to them may exist. Returns all
+    /// sidecars of the checkpoint, and the paths of the newly written ones.
     pub(super) fn keep(mut self) -> (Sidecars, Vec<String>) {
         (std::mem::take(&mut self.sidecars), std::mem::take(&mut self.paths))
     }
@@ -268,11 +269,11 @@ fn open(
 
 impl Drop for SidecarWriter<'_> {
     fn drop(&mut self) {
-        // Some systems do not delete open files.
+        // Some systems do not allow open files to be deleted.
         self.current = None;
         for path in &self.paths {
             if let Err(error) = self.storage.delete(path) {
-                tracing::debug!(table = self.storage.url(), file = path, %error, "a sidecar without a head is left");
+                tracing::debug!(table = self.storage.url(), file = path, %error, "a sidecar to which no checkpoint refers could not be deleted");
             }
         }
     }

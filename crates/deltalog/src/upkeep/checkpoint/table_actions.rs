@@ -1,11 +1,12 @@
-//! The actions of a checkpoint that are not about files. Protocol: "Checkpoints", "Transaction Identifiers", "Domain
+//! The actions in a checkpoint that are not file actions. Protocol: "Checkpoints", "Transaction Identifiers", "Domain
 //! Metadata".
 //!
-//! - They are converted to JSON first, and are also read through JSON.
-//! - An application's progress expires after `delta.setTransactionRetentionDuration`, if the table has that property.
-//!   If the newest progress of an application expires, an older one does not take its place.
-//! - A progress without a time never expires, because its age is unknown, and without it the application would write
-//!   its data again. (The JVM connector drops it.)
+//! - To be written to Parquet, they are first converted to JSON. When they are read, they are converted back through
+//!   JSON.
+//! - The progress of an application expires after `delta.setTransactionRetentionDuration`, if the table has that
+//!   property. If the newest progress of an application has expired, an older one does not take its place.
+//! - Progress without a time never expires, because its age is unknown, and if it were left out, the application would
+//!   write its data again. (The JVM connector leaves it out.)
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::protocol::properties::interval_ms;
 use crate::protocol::{Action, CheckpointMetadata, SetTransaction};
 use crate::snapshot::Snapshot;
 
-/// Returns the actions of a checkpoint by the V1 spec.
+/// Returns the actions of a checkpoint by the V1 spec, except file actions.
 ///
 /// # Errors
 /// `CorruptLog`, and errors of the store.
@@ -38,7 +39,7 @@ pub(super) fn v1_actions(snapshot: &Snapshot, now_ms: i64) -> Result<Vec<Action>
     Ok(actions)
 }
 
-/// Returns the actions of a checkpoint by the V2 spec, without those that refer to sidecars.
+/// Returns the actions of a checkpoint by the V2 spec, except file actions and references to sidecars.
 ///
 /// # Errors
 /// As [`v1_actions`].
@@ -84,7 +85,7 @@ pub(super) fn v1_fields() -> Vec<Field> {
     ]
 }
 
-/// Returns the columns of [`v2_actions`] and of the actions that refer to sidecars.
+/// Returns the columns of [`v2_actions`] and of the references to sidecars.
 pub(super) fn v2_fields() -> Vec<Field> {
     let sidecar = vec![text("path"), long("sizeInBytes"), long("modificationTime"), map("tags")];
     let mut fields = v1_fields();
@@ -93,7 +94,7 @@ pub(super) fn v2_fields() -> Vec<Field> {
     fields
 }
 
-/// Returns `actions`, which are not about files, as rows of a checkpoint with the columns `schema`.
+/// Converts `actions`, which must not be file actions, to rows of a checkpoint with the columns of `schema`.
 ///
 /// # Errors
 /// `CorruptLog` if the actions do not fit these columns.

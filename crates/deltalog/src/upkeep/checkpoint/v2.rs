@@ -1,16 +1,16 @@
-//! A checkpoint by the V2 spec. Protocol: "V2 Spec", "UUID-named checkpoint", "Handling Backward compatibility while
-//! moving to UUID-named v2 Checkpoints".
+//! Writes a checkpoint by the V2 spec. Protocol: "V2 Spec", "UUID-named checkpoint", "Handling Backward compatibility
+//! while moving to UUID-named v2 Checkpoints".
 //!
-//! | file actions | they are in | the head is |
+//! | number of file actions | where they are | format of the head (the top-level file) |
 //! | --- | --- | --- |
 //! | few | the head | Parquet |
 //! | many | sidecars | JSON if it has few actions, else Parquet |
 //!
-//! - The head has a name with a UUID, so that a checkpoint never replaces another one.
-//! - Every tenth checkpoint, and the first, has the classic name instead. Clients that do not know the other names can
-//!   then find it, and learn from its protocol that they do not support the table.
-//! - The sidecars are written first; the head completes the checkpoint. Without a head they are deleted, unless it is
-//!   unknown whether the head was written.
+//! - The name of the head contains a UUID, so that a checkpoint never replaces another one.
+//! - The first checkpoint, and then every tenth one, has the classic name instead. Clients that do not know names with
+//!   a UUID then find it, and learn from its protocol that they do not support the table.
+//! - Sidecars are written first. Writing the head completes the checkpoint. If the head is not written, the sidecars
+//!   are deleted, unless it is unknown whether it was written.
 
 use std::sync::Arc;
 
@@ -32,10 +32,10 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::upkeep::derived::take_back_if_gone;
 
-/// One in this many checkpoints has the classic name.
+/// Of this many checkpoints, one has the classic name.
 const CLASSIC_EVERY: u64 = 10;
 
-/// The maximum number of actions, and of sidecars, that the hint repeats.
+/// The maximum number of actions that `_last_checkpoint` repeats, and also of sidecars.
 const HINT_ACTIONS: usize = 30;
 
 /// Writes the checkpoint.
@@ -71,7 +71,7 @@ pub(super) fn write(
     head.write_with(actions, few)
 }
 
-/// Returns whether the next checkpoint has the classic name.
+/// Returns whether the next checkpoint must have the classic name.
 fn is_classic_due(snapshot: &Snapshot) -> bool {
     let every = interval(snapshot).saturating_mul(CLASSIC_EVERY);
     snapshot.segment().checkpoint.is_none() || snapshot.version().is_multiple_of(every)
@@ -81,14 +81,14 @@ fn is_classic_due(snapshot: &Snapshot) -> bool {
 struct Head<'a> {
     snapshot: &'a Snapshot,
     limits: &'a CheckpointLimits,
-    /// The actions that are not about files.
+    /// The actions except file actions.
     actions: Vec<Action>,
     is_classic: bool,
     environment: &'a Environment,
 }
 
 impl Head<'_> {
-    /// Writes the head with `files` in it.
+    /// Writes the head, including `files`, the file actions.
     fn write_with(self, actions: &FileActions, files: Vec<ActionRows>) -> Result<LastCheckpoint> {
         let adds = files.iter().filter(|rows| rows.kind == FileAction::Add).map(ActionRows::len).sum();
         self.snapshot.check_still_there()?;
@@ -107,7 +107,7 @@ impl Head<'_> {
         )
     }
 
-    /// Writes `files` to sidecars, and then the head.
+    /// Writes `files`, the file actions, to sidecars, and then the head.
     fn write_after(
         self,
         mut writer: SidecarWriter<'_>,
@@ -152,7 +152,7 @@ impl Head<'_> {
         }
     }
 
-    /// Starts a Parquet file with `actions`, which are not about files.
+    /// Starts a Parquet file with `actions`, which are not file actions.
     fn open(&self, name: &LogFileName, schema: Schema, actions: &[Action]) -> Result<ActionFile> {
         let file = self.snapshot.storage().replace_file(&name.path())?;
         let mut file = ActionFile::new(file, name.path(), Arc::new(schema))?;
@@ -161,11 +161,11 @@ impl Head<'_> {
         Ok(file)
     }
 
-    /// Returns the hint at the head `name` of this size.
+    /// Returns the content of `_last_checkpoint` for the head `name`, whose size is given.
     fn hint(&self, name: &LogFileName, bytes: u64, sidecars: &Sidecars) -> Result<LastCheckpoint> {
         let of_sidecars: i64 = sidecars.actions.iter().map(|sidecar| sidecar.size_in_bytes).sum();
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-        // With the classic name, a reader needs nothing else to find the head.
+        // If the head has the classic name, readers do not need these details to find it.
         let v2_checkpoint = match self.is_classic {
             true => None,
             false => Some(V2CheckpointHint {
@@ -191,7 +191,7 @@ impl Head<'_> {
         Ok(file.map_or_else(|| self.environment.now_ms(), |file| file.modified_ms))
     }
 
-    /// Returns the actions that are not about files, if they are few.
+    /// Returns the actions that are not file actions, unless there are too many of them.
     fn repeated(&self) -> Result<Option<Vec<Value>>> {
         let value = |action: &Action| {
             serde_json::to_value(action)

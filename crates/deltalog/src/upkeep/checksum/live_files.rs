@@ -1,7 +1,7 @@
-//! Tracks the live files that a checksum and the commits after it contain.
+//! Tracks the live files that are known from a checksum and from the commits after it.
 //!
-//! If the checksum lists all files, all live files are known. Otherwise only the files in the commits are known, and
-//! the commits must be consistent: a file is added once and removed once.
+//! If the checksum lists all files, all live files are known. Otherwise, only the files in the commits are known, and
+//! the commits must be consistent with each other: no file is added or removed twice in a row.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::log::replay::{Commit, DeletionVectorColumn, FileColumn, add_at, file_
 use crate::log::{Change, FileTotals, VersionChecksum};
 use crate::protocol::{Add, PathResolver};
 
-/// The maximum number of files that a checksum lists, because it is written with each commit.
+/// The maximum number of files that a checksum lists. It is low because a checksum is written with each commit.
 pub(super) const MOST_LISTED_FILES: usize = 20;
 
 /// The maximum number of file actions that are tracked.
@@ -23,39 +23,39 @@ const MOST_TRACKED: usize = 10_000;
 #[derive(Debug, Clone)]
 struct Live {
     size: i64,
-    /// The number of rows that its deletion vector marks.
+    /// The number of rows that its deletion vector marks as deleted.
     deleted: Option<i64>,
     place: Place,
 }
 
-/// Where the `add` action of a file is.
+/// Where to find the `add` action of a file.
 #[derive(Debug, Clone, Copy)]
 enum Place {
-    /// In the list of the checksum.
+    /// In the list of files of the checksum, by its index.
     Listed(usize),
-    /// In a commit, by its position and the row.
+    /// In a commit, by the index of the commit and the row.
     Commit(usize, usize),
 }
 
 /// The effect of a commit on live files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileChange {
-    /// It only adds files that are not live, and only removes live files.
+    /// The commit only adds files that are not live, and only removes files that are live.
     Exact,
-    /// It only adds files that are already live, with the same sizes and deletion vectors, and removes none.
+    /// The commit only adds files that are already live, with the same sizes and deletion vectors. It removes no files.
     LiveAgain,
-    /// It may add files that are already live, or remove files that are not.
+    /// The commit may add files that are already live, or remove files that are not live.
     Unknown,
 }
 
-/// The live files that are known individually.
+/// The live files that are known one by one.
 pub(super) struct LiveFiles<'c> {
     listed: Vec<Add>,
     commits: Vec<&'c Commit>,
-    /// The files by key; `None` for those that were removed.
+    /// The files by key. The value is `None` for files that were removed.
     files: HashMap<String, Option<Live>>,
     is_complete: bool,
-    /// Whether there are too many actions to track.
+    /// Whether there are too many file actions to track.
     is_overfull: bool,
 }
 
@@ -80,7 +80,7 @@ impl<'c> LiveFiles<'c> {
 
     /// Applies the file actions of the next commit to the totals. Returns whether the totals are still exact.
     ///
-    /// If `change` is unknown, all live files must be known.
+    /// If `change` is `Unknown`, all live files must be known.
     ///
     /// # Errors
     /// `CorruptLog` for an action that breaks the protocol.
@@ -133,7 +133,7 @@ impl<'c> LiveFiles<'c> {
         let live = Live { size, deleted: rows.deleted(row)?, place };
         let deleted = live.deleted;
         match self.files.insert(rows.key(row, resolver)?, Some(live)) {
-            // The action replaces the earlier one for the same file.
+            // This action replaces an earlier action for the same file.
             Some(Some(former)) if self.is_complete => {
                 if totals.count(Change::Removed, former.size, former.deleted).is_none() {
                     return Ok(None);
@@ -145,8 +145,8 @@ impl<'c> LiveFiles<'c> {
         Ok(totals.count(Change::Added, size, deleted))
     }
 
-    /// Handles files that a commit has added again, so that they must be live. Returns whether that is consistent with
-    /// the other commits.
+    /// Handles files that a commit adds although they must already be live. Returns whether this is consistent with the
+    /// other commits.
     fn add_again(&mut self, rows: &FileRows<'_>, commit: usize, resolver: &PathResolver) -> Result<bool> {
         if self.is_overfull {
             return Ok(true);
@@ -173,7 +173,7 @@ impl<'c> LiveFiles<'c> {
     ) -> Result<Option<()>> {
         Ok(match self.files.insert(rows.key(row, resolver)?, None) {
             Some(Some(live)) => totals.count(Change::Removed, live.size, live.deleted),
-            // The file was not live.
+            // The file was not live before.
             Some(None) | None if self.is_complete => Some(()),
             Some(None) => None,
             None => match rows.size(row) {
@@ -183,13 +183,14 @@ impl<'c> LiveFiles<'c> {
         })
     }
 
-    /// Returns the list of all `files` live files, if there are only a few and all are known.
+    /// Returns the list of all live files, whose number is `files`. Returns `None` if there are many, or if not all of
+    /// them are known.
     ///
     /// # Errors
     /// `CorruptLog` for an action that breaks the protocol.
     pub(super) fn all(&self, files: u64) -> Result<Option<Vec<Add>>> {
         let live: Vec<_> = self.files.values().flatten().collect();
-        // If as many files of the commits are live as there are live files, these are all of them.
+        // If the number of live files in the commits equals the number of all live files, these are all live files.
         if self.is_overfull || live.len() as u64 != files || live.len() > MOST_LISTED_FILES {
             return Ok(None);
         }
@@ -210,12 +211,12 @@ impl<'c> LiveFiles<'c> {
     }
 }
 
-/// Counts all rows; returns `None` if a row cannot be counted.
+/// Adds or subtracts all rows. Returns `None` if this is not possible for a row.
 fn count_all(totals: &mut FileTotals, rows: &FileRows<'_>, change: Change) -> Option<()> {
     (0..rows.len()).try_for_each(|row| totals.count(change, rows.size(row)?, rows.deleted(row).ok()?))
 }
 
-/// The columns of file actions that identify files and give their sizes.
+/// The columns that identify files and contain their sizes.
 struct FileRows<'b> {
     batch: &'b RecordBatch,
     vectors: Option<DeletionVectorColumn<'b>>,
@@ -237,7 +238,8 @@ impl<'b> FileRows<'b> {
         sizes.is_valid(row).then(|| sizes.value(row))
     }
 
-    /// Returns the number of rows that the deletion vector of a file marks, if it has a deletion vector.
+    /// Returns the number of rows that the deletion vector of a file marks as deleted, if the file has a deletion
+    /// vector.
     fn deleted(&self, row: usize) -> Result<Option<i64>> {
         let vector = self.vectors.as_ref().map_or(Ok(None), |vectors| vectors.get(row))?;
         Ok(vector.map(|vector| vector.cardinality))

@@ -4,20 +4,19 @@
 //!   N.crc of the base  +  the commits since  =  M.crc
 //! ```
 //!
-//! - Neither the file list nor any commit is read for a checksum, because a transaction has the commits since its base
-//!   in memory. If the checksum of the base is not known, versions have no checksum until the next checkpoint, which
-//!   counts the files.
-//! - How a commit of this crate changes the totals follows from its actions. For commits of other writers this is
-//!   uncertain, so totals are only carried over such commits while the checksum lists all files.
-//! - A field whose exact value is unknown is left out. If it is a required field, no file is written.
-//! - Every checkpoint that follows a commit counts the files. If the count differs from the derived checksum, the
-//!   checksum is computed again by counting. The checksums of later versions are then deleted, because they may have
-//!   been derived from the wrong one.
-//! - An existing file is never replaced, as the protocol requires, because another writer may have recorded more than
-//!   this one.
-//! - In a store without directories, a file that was not written immediately after its commit is deleted again if that
-//!   commit no longer exists or is another one, because the table was dropped in the meantime.
-//! - The file is not synced. If a power failure tears it, readers ignore it.
+//! - To write a checksum, neither the file list nor any commit is read, because a transaction has the commits since its
+//!   base in memory. If the checksum of the base is not known, versions have no checksum until the next checkpoint,
+//!   which counts the files.
+//! - For a commit of this crate, its actions show how the totals change. For commits of other writers this is
+//!   uncertain, so totals are only carried across them as long as the checksum lists all files.
+//! - A field whose exact value is not known is left out. If the field is required, no checksum file is written.
+//! - Every checkpoint that is written after a commit counts the files. If the count differs from the derived checksum,
+//!   the checksum is computed again by counting. The checksums of later versions are then deleted, because they may
+//!   have been derived from the wrong one.
+//! - An existing file is never replaced. The protocol forbids it, because another writer may have recorded more in it.
+//! - If the file was not written immediately after its commit, the table may have been dropped in between. In a store
+//!   without directories, the file is then deleted again if its commit does not exist any more or is a different one.
+//! - The file is not synced to disk. If it is incomplete after a power failure, readers ignore it.
 
 mod live_files;
 mod recount;
@@ -36,20 +35,20 @@ use super::derived::put_derived;
 use super::duties::Duties;
 use running::extended;
 
-/// The maximum size in bytes of all commits, in a table without a checkpoint, for which files are counted if no
-/// checksum is known. A snapshot has these commits in memory.
+/// The maximum total size in bytes of the commits of a table without a checkpoint up to which, if no checksum is known,
+/// the files are counted. A snapshot has these commits in memory.
 const SMALL_LOG: u64 = 1 << 20;
 
 /// A checksum that was derived without counting files.
 pub(super) struct Derived {
     checksum: VersionChecksum,
-    /// Whether it has all totals. A missing total would also be missing in later versions.
+    /// Whether all totals are known. A total that is missing here would also be missing in later versions.
     pub(super) is_complete: bool,
 }
 
 impl Derived {
-    /// Returns whether its number of live files equals the number that the checkpoint of its version has counted. Logs
-    /// a difference.
+    /// Returns whether its number of live files equals the number that was counted for the checkpoint of its version.
+    /// Logs a difference.
     pub(super) fn agrees_with(&self, duties: &Duties, counted: u64) -> bool {
         let derived = self.checksum.num_files;
         if counted != derived {
@@ -70,16 +69,16 @@ impl Derived {
 pub(super) struct Since {
     pub(super) storage: Storage,
     pub(super) version: u64,
-    /// The version that the transaction was based on; `None` if it created the table.
+    /// The version on which the transaction was based; `None` if the transaction created the table.
     pub(super) base: Option<Snapshot>,
-    /// See [`CommittedVersion::winners`](crate::commit::CommittedVersion::winners).
+    /// The commits in between. See [`CommittedVersion::winners`](crate::commit::CommittedVersion::winners).
     pub(super) winners: Option<Vec<Commit>>,
     /// The commit of the version.
     pub(super) own: OwnCommit,
 }
 
-/// Returns the checksum of a committed version if it can be derived without reading the file list. It is kept for later
-/// commits.
+/// Returns the checksum of a committed version, if it can be derived without reading the file list. The checksum is
+/// kept for later commits.
 pub(super) fn derive(committed: &Since) -> Result<Option<Derived>> {
     let Some(winners) = &committed.winners else { return Ok(None) };
     let Some(known) = known_before(committed)? else { return Ok(None) };
@@ -92,7 +91,8 @@ pub(super) fn derive(committed: &Since) -> Result<Option<Derived>> {
     else {
         return Ok(None);
     };
-    // Checksums of early writers lack protocol and metadata. If no later commit has set them, the base has them.
+    // Checksums of early writers lack the protocol and the metadata. If no later commit has set them, those of the base
+    // are used.
     if let Some(base) = &committed.base {
         checksum.protocol.get_or_insert_with(|| base.protocol().clone());
         checksum.metadata.get_or_insert_with(|| base.metadata().clone());
@@ -115,12 +115,12 @@ pub(super) fn write(storage: &Storage, version: u64, derived: &Derived) -> Resul
     storage.put_volatile_if_absent(&path, derived.checksum.to_json()?.into()).map(drop)
 }
 
-/// Writes a derived checksum soon after its commit, without making the commit wait.
+/// Writes a derived checksum soon after its commit. The commit does not wait for it.
 pub(super) fn write_behind(duties: &Duties, derived: &Derived) -> Result<()> {
     put(duties, &derived.checksum)
 }
 
-/// Writes a derived checksum some time after its commit.
+/// Writes a derived checksum that may be much later than its commit.
 pub(super) fn write_later(duties: &Duties, derived: &Derived) -> Result<()> {
     put_later(duties, &derived.checksum)
 }
@@ -130,20 +130,20 @@ pub(super) fn recount(duties: &Duties) -> Result<()> {
     put_later(duties, &recount::of(&duties.base.at_version(duties.version)?)?)
 }
 
-/// Makes sure that only the checksum of the committed version is carried on, both by snapshots that have read a
-/// checksum and by other writers. One turned out to be wrong, and each is derived from the one before. Deletes the
-/// checksums of later versions.
+/// After a checksum turned out to be wrong, makes sure that only the checksum of the committed version is used to
+/// derive later ones, both by snapshots that have read a checksum and by other writers. Deletes the checksums of later
+/// versions, because each is derived from the one before.
 pub(super) fn doubt_others(duties: &Duties) -> Result<()> {
     let mut next = duties.version + 1;
     loop {
-        // The newest version is looked up rather than taken from a listing, because a stray file may have a version
-        // that is far too high.
+        // The newest version is looked up, not taken from a listing, because a stray file may have a version that is
+        // far too high.
         let newest = duties.base.refresh()?.version();
         duties.base.left_over().doubt_checksums(newest, duties.version);
-        // This is recorded before the deletion, so that a checksum that is being written is deleted either here or by
-        // its writer.
+        // The doubt is recorded before checksums are deleted, so that a checksum that is being written meanwhile is
+        // deleted either here or by its writer.
         note_doubt(duties.storage(), newest, duties.version);
-        // A transaction may have committed before it could know about the doubt.
+        // A transaction may have committed before the doubt was recorded.
         if next > newest {
             return Ok(());
         }
@@ -154,8 +154,8 @@ pub(super) fn doubt_others(duties: &Duties) -> Result<()> {
     }
 }
 
-/// Writes a checksum unless the table has been replaced, because it would become the checksum of the new table when
-/// that reaches this version.
+/// Writes a checksum, unless the table was replaced. Otherwise it would be taken for the checksum of the new table once
+/// that table reaches this version.
 fn put_later(duties: &Duties, checksum: &VersionChecksum) -> Result<()> {
     duties.base.newest_version()?;
     put(duties, checksum)
@@ -166,7 +166,7 @@ fn put(duties: &Duties, checksum: &VersionChecksum) -> Result<()> {
     put_derived(&duties.base, &path, checksum.to_json()?.into(), Storage::put_volatile_if_absent).map(drop)
 }
 
-/// Returns the checksum from which the checksum of the committed version can be derived.
+/// Returns the checksum from which the checksum of the committed version is derived.
 fn known_before(committed: &Since) -> Result<Option<KnownChecksum>> {
     let Some(base) = &committed.base else {
         let nothing = KnownChecksum { checksum: VersionChecksum::of_nothing(), since: Vec::new() };

@@ -1,4 +1,4 @@
-//! Computes the checksum of a version by counting its file list.
+//! Computes the checksum of a version by counting the files in its file list.
 
 use super::live_files::MOST_LISTED_FILES;
 use super::running::MOST_LISTED_NAMES;
@@ -18,7 +18,8 @@ pub(super) fn of(snapshot: &Snapshot) -> Result<VersionChecksum> {
     let (protocol, metadata) = (snapshot.protocol(), snapshot.metadata());
     let info = snapshot.commit_info()?.unwrap_or_default();
     let has_timestamps = InCommitTimestamps::of(protocol, metadata)? != InCommitTimestamps::Never;
-    // Which transaction identifiers have expired depends on when the file is read, so they are left out.
+    // The transaction identifiers are left out, because which of them have expired depends on when the checksum is
+    // read.
     let transactions = match metadata.property("delta.setTransactionRetentionDuration") {
         Some(_) => None,
         None => Some(snapshot.app_transactions()?),
@@ -37,7 +38,7 @@ pub(super) fn of(snapshot: &Snapshot) -> Result<VersionChecksum> {
     Ok(checksum)
 }
 
-/// Returns the live files as a checksum lists them.
+/// Returns the live files for the list in a checksum.
 fn all_files(snapshot: &Snapshot) -> Result<Vec<Add>> {
     let mut files = Vec::new();
     for batch in snapshot.replay_files(FileColumns::all())? {

@@ -1,4 +1,4 @@
-//! Derives the checksum of a version from an earlier one and the commits since.
+//! Derives the checksum of a version from an earlier checksum and the commits since then.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use crate::log::replay::{Commit, FileColumn};
 use crate::log::{FileTotals, InCommitTimestamps, VersionChecksum};
 use crate::protocol::{DomainMetadata, Metadata, PathResolver, SetTransaction, TableFeature};
 
-/// The maximum number of applications, and of domains, that a checksum lists, because a checksum is written with each
-/// commit.
+/// The maximum number of applications that a checksum lists, and also of domains. It is low because a checksum is
+/// written with each commit.
 pub(super) const MOST_LISTED_NAMES: usize = 100;
 
-/// The operation of this crate that only adds live files again, with other statistics. It depends on these files, so a
-/// commit that has changed one of them is a conflict.
+/// The operation of this crate that only adds live files again, with new statistics. It depends on these files, so a
+/// commit that changes one of them is a conflict.
 const COMPUTE_STATS: &str = "COMPUTE STATS";
 
-/// Returns the checksum of the version of `own`, which follows the version of `checksum` and the commits `earlier`
-/// without a gap. Also returns whether all totals of the files are known. Returns `None` if the exact value of a
-/// required field is unknown.
+/// Returns the checksum of the version that `own` has committed. The commits `earlier` are between that version and the
+/// version of `checksum`, without a gap. Also returns whether all totals of the files are known. Returns `None` if the
+/// exact value of a required field is unknown.
 ///
 /// # Errors
 /// `CorruptLog` for a commit that breaks the protocol.
@@ -75,9 +75,9 @@ pub(super) fn extended(
     Ok(Some((extended, is_complete)))
 }
 
-/// Returns the effect of a commit on live files. A commit of this crate adds files that are not live. The exception is
-/// a commit that removes none and does not mark all rows as new: its files may already be live and only get other
-/// statistics or row ids. Nothing is assumed about the commits of other writers.
+/// Returns the effect of a commit on live files. A commit of this crate adds files that are not live. There is one
+/// exception: if it removes no files and does not mark all its files as new data, its files may already be live and
+/// only get new statistics or row ids. Nothing is assumed about the commits of other writers.
 fn change_of(commit: &Commit, adds: &[RecordBatch], removes: &[RecordBatch]) -> FileChange {
     let info = commit.commit_info.as_ref();
     let is_of_this_crate = info.and_then(|info| info.engine_info.as_deref()).is_some_and(names_this_crate);
@@ -96,7 +96,7 @@ fn change_of(commit: &Commit, adds: &[RecordBatch], removes: &[RecordBatch]) -> 
     }
 }
 
-/// Returns whether every file has `dataChange`, and its value is `value`.
+/// Returns whether every file action has the given `dataChange`.
 fn have_data_change(adds: &[RecordBatch], value: bool) -> bool {
     adds.iter().filter(|adds| adds.num_rows() > 0).all(|adds| {
         let changes =
@@ -106,8 +106,8 @@ fn have_data_change(adds: &[RecordBatch], value: bool) -> bool {
     })
 }
 
-/// Returns the newest progress of each application; `None` if the table lets identifiers expire, because which of them
-/// have expired depends on when the file is read.
+/// Returns the newest progress of each application. Returns `None` if identifiers expire in this table, because which
+/// of them have expired depends on when the file is read.
 fn transactions(
     checksum: &VersionChecksum,
     metadata: Option<&Metadata>,
@@ -119,7 +119,7 @@ fn transactions(
     }
     let mut newest: BTreeMap<String, SetTransaction> = BTreeMap::new();
     let listed = checksum.set_transactions.as_ref()?.iter();
-    // The newest action of a commit comes first.
+    // Within a commit, the newest action comes first.
     let later = commits.iter().flat_map(|commit| commit.transactions.iter().rev());
     for transaction in listed.chain(later) {
         newest.insert(transaction.app_id.clone(), transaction.clone());
@@ -127,7 +127,7 @@ fn transactions(
     (newest.len() <= MOST_LISTED_NAMES).then(|| newest.into_values().collect())
 }
 
-/// Returns the configurations of the domains that are not removed.
+/// Returns the configurations of the domains that were not removed.
 fn domains(checksum: &VersionChecksum, commits: &[&Commit]) -> Option<Vec<DomainMetadata>> {
     let mut newest: BTreeMap<String, DomainMetadata> = BTreeMap::new();
     let listed = checksum.domain_metadata.as_ref()?.iter();

@@ -1,8 +1,8 @@
 //! Cleans up the log after commits. (PROTOCOL, "Metadata Cleanup".)
 //!
-//! - Files are deleted for two seconds at a time. Before each round, the table's properties are read again. A commit
-//!   that cleans up before it returns does one round. In the background, the clean-up continues, but yields to a
-//!   checkpoint of the same table. Remaining files are deleted after the next commits on the same snapshot and on
+//! - Files are deleted in rounds of at most two seconds. Before each round, the table's properties are read again. If a
+//!   commit waits for the clean-up, there is only one round. In the background, rounds continue, but let a checkpoint
+//!   of the same table go first. The remaining files are deleted after the next commits on the same snapshot and on
 //!   snapshots that are refreshed from it ([`LeftOver`](crate::snapshot::LeftOver)), or after the first checkpoint of a
 //!   later hour.
 
@@ -21,15 +21,15 @@ use crate::upkeep::duties::Duties;
 
 const HOUR_MS: i64 = 3600 * 1000;
 
-/// The time in milliseconds after which a round starts no further deletion.
+/// The time in milliseconds after which no further file is deleted in a round.
 const MOST_MS_OF_ROUND: i64 = 2000;
 
 /// How long a clean-up may continue.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::upkeep) enum Pace<'a> {
-    /// A commit is waiting for it.
+    /// One round, because a commit waits for it.
     Brief,
-    /// No caller is waiting for it, but it yields to other work on the table.
+    /// As long as it takes, because no caller waits for it. Other work on the table goes first.
     Behind(&'a Turn<'a>),
 }
 
@@ -51,10 +51,10 @@ impl Pace<'_> {
     }
 }
 
-/// Cleans up the log after a checkpoint was written, if the table allows it.
+/// If the table allows it, cleans up the log after a checkpoint was written.
 ///
-/// This lists the whole log, so only the first checkpoint of an hour does it. The new checkpoint itself does not
-/// replace any commits yet.
+/// This lists the whole log, so it is only done for the first checkpoint of an hour. No commits expire because of this
+/// new checkpoint, which is not old enough.
 pub(in crate::upkeep) fn after_checkpoint(duties: &Duties, pace: Pace<'_>) -> Result<()> {
     if matches!(pace, Pace::Behind(turn) if turn.is_last()) {
         return Ok(());
@@ -65,7 +65,7 @@ pub(in crate::upkeep) fn after_checkpoint(duties: &Duties, pace: Pace<'_>) -> Re
     if former.is_none_or(|former| hour(former.modified_ms) == hour(environment.now_ms())) {
         return Ok(());
     }
-    // The commit itself may have changed the retention, which a listing that lags behind would not show.
+    // The commit itself may have changed the retention, and a listing that lags behind may not show the commit yet.
     let newest = base.refresh()?;
     if newest.version() < *version {
         return Ok(());
@@ -73,14 +73,14 @@ pub(in crate::upkeep) fn after_checkpoint(duties: &Duties, pace: Pace<'_>) -> Re
     if !is_wanted(&newest) {
         return Ok(());
     }
-    // A single clock that is ahead must not cause the history to be deleted, so the time of the store is used: the time
-    // of the commit's file.
+    // If the clock of one machine is ahead, this must not delete the history. So the time of the store is used, which
+    // is the time of the commit's file.
     let path = LogFileName::Commit(*version).path();
     let Some(commit) = base.storage().head(&path)? else { return Ok(()) };
     let now_ms = environment.now_ms().min(commit.modified_ms);
     let retention_ms = retention_ms(&newest)?;
-    // If a writer has lost a version and pauses, the next version must not be deleted in the meantime, because the
-    // writer would find it free.
+    // A writer that has lost a version may be pausing before it puts the next one. That next version must not be
+    // committed and deleted in the meantime, because the writer would find it free.
     let cutoff_ms = midnight(now_ms.saturating_sub(retention_ms.max(DAY_MS)));
     let began_ms = environment.now_ms();
     let is_over = || pace.is_over_since(began_ms, environment);
@@ -89,7 +89,7 @@ pub(in crate::upkeep) fn after_checkpoint(duties: &Duties, pace: Pace<'_>) -> Re
     delete_some(duties, Expired { files: plan.files.into(), retention_ms, protected_before }, pace)
 }
 
-/// Returns whether a commit may clean up the log of this table.
+/// Returns whether the log of this table may be cleaned up by a commit.
 fn is_wanted(snapshot: &Snapshot) -> bool {
     let is_off = |value: &str| value.trim().eq_ignore_ascii_case("false");
     !snapshot.metadata().property("delta.enableExpiredLogCleanup").is_some_and(is_off)
@@ -102,7 +102,7 @@ pub(in crate::upkeep) fn go_on(duties: &Duties, pace: Pace<'_>) -> Result<()> {
     delete_some(duties, expired, pace)
 }
 
-/// Returns whether the expired files may still be deleted, because the properties may have been changed to keep them.
+/// Returns whether the expired files may still be deleted. The table's properties may have been changed to keep them.
 fn is_still_wanted(snapshot: &Snapshot, expired: &Expired) -> Result<bool> {
     Ok(is_wanted(snapshot)
         && retention_ms(snapshot)? <= expired.retention_ms
@@ -110,12 +110,13 @@ fn is_still_wanted(snapshot: &Snapshot, expired: &Expired) -> Result<bool> {
 }
 
 /// Deletes the first of the expired files, and leaves the others for later commits. If a file cannot be deleted, the
-/// rest is skipped, and the next clean-up finds it again. Before each round, the table's properties are read again.
+/// rest is skipped, and the next clean-up finds these files again. Before each round, the table's properties are read
+/// again.
 fn delete_some(duties: &Duties, mut expired: Expired, pace: Pace<'_>) -> Result<()> {
     let mut newest = duties.base.clone();
     while !expired.files.is_empty() {
         newest = newest.refresh()?;
-        // A listing that lags behind might not show what the commit itself has changed.
+        // A listing that lags behind may not show what the commit itself has changed.
         if newest.version() < duties.version {
             break;
         }
@@ -123,8 +124,8 @@ fn delete_some(duties: &Duties, mut expired: Expired, pace: Pace<'_>) -> Result<
             return Ok(());
         }
         delete_round(duties, &mut expired.files, pace)?;
-        // Whether a checkpoint refers to a sidecar must be checked just before the sidecar is deleted, so sidecars are
-        // not deleted here.
+        // Sidecars are not deleted here, because right before a sidecar is deleted, it must be checked that no
+        // checkpoint refers to it.
         expired.files.retain(|file| !file.name.starts_with("_sidecars/"));
         if pace.is_over() {
             break;
@@ -134,7 +135,7 @@ fn delete_some(duties: &Duties, mut expired: Expired, pace: Pace<'_>) -> Result<
     Ok(())
 }
 
-/// Deletes some of the files from the front, at least one, until the turn is over.
+/// Deletes files from the front of the list until the turn is over, but at least one.
 fn delete_round(duties: &Duties, files: &mut VecDeque<FileMeta>, pace: Pace<'_>) -> Result<()> {
     let now_ms = || duties.environment.now_ms();
     let began_ms = now_ms();

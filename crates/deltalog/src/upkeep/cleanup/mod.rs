@@ -7,22 +7,24 @@
 //!   └── deleted ──────┘ └── retained ─┴───────
 //! ```
 //!
-//! - Every version that is not older than the cut-off stays readable. So do the versions from the checkpoint on that is
-//!   needed to read them. If there is no such checkpoint, nothing is deleted.
-//! - That checkpoint is first read completely. If it is damaged, it cannot replace anything, and an older one is tried.
-//! - A checkpoint may be written while the commit of its version is being deleted. A requested clean-up looks for such
-//!   checkpoints at its end. A writer that finishes its checkpoint even later notices that the commit is gone, and
-//!   deletes the checkpoint.
-//! - Files are deleted in the order of their versions, and sidecars last. If the work is interrupted, the remaining log
-//!   is as after an earlier clean-up. The deletion can be repeated, also by several processes at once.
-//! - A file is only deleted if it is the one that was listed, because another table, whose files have the same names,
-//!   may have been created in place of this one.
-//! - Checkpoints, checksums, compactions and commits that their writers did not complete are deleted after a day.
-//! - No checkpoint is created. Protected checkpoints are only deleted together with all history before the protected
-//!   version, or if this crate could read and write every version that is deleted. (Table feature
-//!   `checkpointProtection`.) If the table gets another protection while files are deleted, the remaining files are
-//!   kept.
-//! - The table must be writable by this crate, and no property overrides this.
+//! - Every version that is not older than the cut-off can still be read. To read them, the newest checkpoint at or
+//!   before the cut-off is needed, and all versions from that checkpoint on are kept too. If there is no such
+//!   checkpoint, nothing is deleted.
+//! - That checkpoint is read completely first. If it is damaged, it cannot replace earlier commits, and an older
+//!   checkpoint is tried.
+//! - A checkpoint may be written while the commit of its version is being deleted. A clean-up that a user has requested
+//!   looks for such checkpoints at its end. A writer that completes its checkpoint even later notices that the commit
+//!   is missing, and deletes the checkpoint.
+//! - Files are deleted in the order of their versions, and sidecars come last. If the work is interrupted, the log
+//!   looks as after an earlier clean-up. The deletion can be repeated, and several processes may do it at once.
+//! - A file is only deleted if it is still the one that was listed, because this table may have been replaced by
+//!   another one whose log files have the same names.
+//! - Checkpoints, checksums, compactions and commits that were left incomplete by their writers are deleted after a
+//!   day.
+//! - The clean-up creates no checkpoint. Protected checkpoints are only deleted together with all history before the
+//!   protected version, or if this crate could read and write every version that is deleted. (Table feature
+//!   `checkpointProtection`.) If the protected version changes while files are deleted, the remaining files are kept.
+//! - The table must be writable by this crate. No property overrides this.
 
 mod after_commit;
 mod plan;
@@ -48,15 +50,15 @@ const DAY_MS: i64 = 24 * 3600 * 1000;
 
 const MINUTE_MS: i64 = 60 * 1000;
 
-/// The maximum number of files in a round. A commit deletes one round before it returns, and the rest is deleted after
-/// later commits.
+/// The maximum number of files that are deleted in a round. A commit deletes one round before it returns, and later
+/// commits delete the rest.
 const MOST_FILES_OF_ROUND: usize = 1000;
 
 /// The result of cleaning up a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CleanedLog {
-    /// The cut-off in milliseconds since the epoch: a midnight, UTC.
+    /// The cut-off, which is a midnight in UTC, in milliseconds since the epoch.
     pub cutoff_ms: i64,
     /// The oldest version that remains readable; `None` if nothing has expired.
     pub oldest_version: Option<u64>,
@@ -64,15 +66,16 @@ pub struct CleanedLog {
     pub files: Vec<String>,
 }
 
-/// Deletes the part of a table's log that is older than its retention, `delta.logRetentionDuration`; 30 days if the
-/// table does not say. With `dry_run`, returns what would be deleted.
+/// Deletes the part of a table's log that is older than `delta.logRetentionDuration`, or 30 days if the property is not
+/// set. With `dry_run`, returns what would be deleted.
 ///
-/// Versions expire by whole days, and only up to a checkpoint. Data files are not deleted. The property
-/// `delta.enableExpiredLogCleanup` has no effect here: it only controls the clean-up after a commit.
+/// Versions expire by whole days, and only versions before a checkpoint are deleted. Data files are not deleted. The
+/// property `delta.enableExpiredLogCleanup` has no effect here, because it only controls the clean-up after a commit.
 ///
 /// # Errors
 /// `Unsupported` if the table cannot be written, is managed by a catalog, or has a retention that is not a time span in
-/// weeks or smaller units; `CorruptLog`; also errors of the store, after which some files may have been deleted.
+/// weeks or smaller units; `CorruptLog`; also errors of the store, in which case some files may already have been
+/// deleted.
 pub fn clean_up_log(snapshot: &Snapshot, environment: &Environment, dry_run: bool) -> Result<CleanedLog> {
     let newest = snapshot.refresh()?;
     let clean = || {
@@ -84,9 +87,9 @@ pub fn clean_up_log(snapshot: &Snapshot, environment: &Environment, dry_run: boo
     clean().map_err(|error: Error| error.in_table(newest.storage().url()))
 }
 
-/// Deletes the part of a table's log that is older than `retention`, as [`clean_up_log`] does but by whole minutes,
-/// provided that this deletes version `last` and all versions before it. Otherwise nothing is deleted, and `None` is
-/// returned.
+/// Deletes the part of a table's log that is older than `retention`, as [`clean_up_log`] does, but by whole minutes.
+/// This is only done if it deletes version `last` and all versions before it. Otherwise nothing is deleted, and `None`
+/// is returned.
 ///
 /// # Errors
 /// As [`clean_up_log`].
@@ -112,8 +115,8 @@ pub(crate) fn truncate_log(
     clean().map_err(|error: Error| error.in_table(newest.storage().url()))
 }
 
-/// Deletes the versions up to `cutoff_ms`, which have expired at `now_ms`. With `dry_run`, returns what would be
-/// deleted.
+/// Deletes the versions up to `cutoff_ms`, which have expired at the time `now_ms`. With `dry_run`, returns what would
+/// be deleted.
 fn clean_up(newest: &Snapshot, now_ms: i64, cutoff_ms: i64, dry_run: bool) -> Result<CleanedLog> {
     match find(newest, now_ms, cutoff_ms, true, &never)? {
         None => Ok(CleanedLog { cutoff_ms, oldest_version: None, files: Vec::new() }),
@@ -122,7 +125,7 @@ fn clean_up(newest: &Snapshot, now_ms: i64, cutoff_ms: i64, dry_run: bool) -> Re
     }
 }
 
-/// Deletes the files of `plan`. Stops if the protection of the table changes in between.
+/// Deletes the files of `plan`. Stops if the protected version of the table changes in the meantime.
 fn delete_all(newest: &Snapshot, plan: Plan, cutoff_ms: i64) -> Result<CleanedLog> {
     let Plan { oldest_version, mut files, .. } = plan;
     let protected = |snapshot: &Snapshot| protected_before(snapshot.protocol(), snapshot.metadata());
@@ -159,8 +162,8 @@ fn never() -> bool {
     false
 }
 
-/// Deletes a file of the log, unless a different file has its name by now. That happens if another table was created in
-/// place of this one.
+/// Deletes a file of the log, unless another file now has its name. That happens if another table was created in place
+/// of this one.
 fn delete(storage: &Storage, file: &FileMeta) -> Result<()> {
     let path = path_of(&file.name);
     match storage.head(&path)? {
@@ -169,8 +172,8 @@ fn delete(storage: &Storage, file: &FileMeta) -> Result<()> {
     }
 }
 
-/// Returns the versions up to `cutoff_ms`, which have expired at `now_ms`. Sidecars are only included if a checkpoint
-/// has expired or `all_sidecars` is set, because finding them requires reading all checkpoints.
+/// Returns the files of the versions up to `cutoff_ms`, which have expired at the time `now_ms`. Sidecars are only
+/// included if a checkpoint has expired or if `all_sidecars` is set, because all checkpoints must be read to find them.
 fn find(
     snapshot: &Snapshot,
     now_ms: i64,
@@ -183,7 +186,7 @@ fn find(
     with_unused(plan, snapshot, &inventory, now_ms, all_sidecars)
 }
 
-/// Adds the files that do not belong to any version to the expired files.
+/// Adds the expired files that do not belong to any version.
 fn with_unused(
     plan: Option<Plan>,
     snapshot: &Snapshot,
@@ -191,7 +194,7 @@ fn with_unused(
     now_ms: i64,
     all_sidecars: bool,
 ) -> Result<Option<Plan>> {
-    // "preserve files that are less than a day old (as of midnight UTC)".
+    // Protocol: "preserve files that are less than a day old (as of midnight UTC)".
     let youngest_ms = midnight(now_ms).saturating_sub(DAY_MS);
     let mut unused = temporary::incomplete(inventory, youngest_ms);
     if all_sidecars || plan.as_ref().is_some_and(|plan| plan.has_checkpoints) {
@@ -212,15 +215,15 @@ fn is_commit(file: &FileMeta) -> bool {
     matches!(LogFileName::parse(&file.name), Some(LogFileName::Commit(_)))
 }
 
-/// Returns the path of a file of the log relative to the table's root.
+/// Returns the path of a file of the log, relative to the table's root.
 fn path_of(name: &str) -> String {
     format!("{LOG_DIRECTORY}/{name}")
 }
 
-/// Refuses tables whose log must not be cleaned up by this crate.
+/// Refuses a table whose log this crate must not clean up.
 fn ensure_cleanable(snapshot: &Snapshot) -> Result<()> {
     let protocol = snapshot.protocol();
-    // "Maintenance Operations on Catalog-managed Tables": prohibited unless the catalog permits them.
+    // "Maintenance Operations on Catalog-managed Tables": a clean-up is prohibited unless the catalog permits it.
     if protocol.writer_features().contains(&TableFeature::CatalogManaged) {
         return Err(Error::unsupported(
             "the log of a table that a catalog manages is cleaned up by its catalog",
@@ -229,12 +232,12 @@ fn ensure_cleanable(snapshot: &Snapshot) -> Result<()> {
     ensure_writable(protocol, snapshot.metadata())
 }
 
-/// Returns how long commits are kept.
+/// Returns how long the commits of the log are kept.
 fn retention_ms(snapshot: &Snapshot) -> Result<i64> {
     snapshot.log_retention().map(|retention| i64::try_from(retention.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Returns the last midnight, UTC, at or before a time.
+/// Returns the last midnight in UTC at or before a time.
 fn midnight(time_ms: i64) -> i64 {
     time_ms.saturating_sub(time_ms.rem_euclid(DAY_MS))
 }

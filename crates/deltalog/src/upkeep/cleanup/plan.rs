@@ -15,13 +15,13 @@ pub(super) struct Plan {
     pub(super) oldest_version: u64,
     /// The expired files from the listing of the log, in the order in which they are deleted.
     pub(super) files: Vec<FileMeta>,
-    /// Whether some of them belong to checkpoints.
+    /// Whether some of the files belong to checkpoints.
     pub(super) has_checkpoints: bool,
 }
 
 impl Plan {
-    /// Finds the newest checkpoint that is not newer than the cut-off and that the table allows to become the oldest
-    /// one, and the files that it replaces. Returns `None` if nothing has expired.
+    /// Finds the newest checkpoint that is not newer than the cut-off and that may become the oldest one in this table,
+    /// and the files that it replaces. Returns `None` if no files have expired.
     pub(super) fn find(
         snapshot: &Snapshot,
         inventory: &LogInventory,
@@ -36,7 +36,7 @@ impl Plan {
         for checkpoint in inventory.checkpoints().iter().filter(|checkpoint| checkpoint.version <= cutoff) {
             let mut plan = Self::before(inventory, checkpoint.version);
             if plan.files.is_empty() {
-                // Older checkpoints would replace even less.
+                // Older checkpoints would replace even fewer files.
                 return Ok(None);
             }
             if protection.allows(checkpoint.version)? && is_readable(snapshot, checkpoint)? {
@@ -47,14 +47,14 @@ impl Plan {
         Ok(None)
     }
 
-    /// Returns a plan that deletes nothing.
+    /// Returns a plan for which nothing is deleted.
     pub(super) fn nothing(inventory: &LogInventory) -> Self {
         let oldest_version = inventory.oldest_readable().unwrap_or(0);
         Self { oldest_version, files: Vec::new(), has_checkpoints: false }
     }
 
-    /// Returns everything that a checkpoint of `version` replaces, or nothing if that is neither a commit nor a
-    /// checkpoint. The commit of that version itself is kept, because a checkpoint does not contain its `commitInfo`.
+    /// Returns all files that a checkpoint of `version` replaces. Returns no files if `version` is neither a commit nor
+    /// a checkpoint. The commit of `version` itself is kept, because a checkpoint does not contain its `commitInfo`.
     fn before(inventory: &LogInventory, version: u64) -> Self {
         let mut plan = Self { oldest_version: version, files: Vec::new(), has_checkpoints: false };
         let mut has_commits = false;
@@ -82,7 +82,7 @@ impl Plan {
     }
 }
 
-/// Returns the files of checkpoints of versions before `version`.
+/// Returns the files of all checkpoints of versions before `version`.
 pub(super) fn checkpoints_before(inventory: &LogInventory, version: u64) -> Vec<FileMeta> {
     let is_before = |name: &LogFileName| match name {
         LogFileName::ClassicCheckpoint(of)
@@ -103,7 +103,8 @@ pub(super) fn is_checkpoint(name: &LogFileName) -> bool {
     )
 }
 
-/// Returns whether a checkpoint can be read completely. It is about to become the only source of its version.
+/// Returns whether a checkpoint can be read completely. This matters because other sources of its version are about to
+/// be deleted.
 fn is_readable(snapshot: &Snapshot, checkpoint: &CheckpointFiles) -> Result<bool> {
     match check_checkpoint(snapshot.storage(), snapshot.resolver(), checkpoint) {
         Ok(()) => Ok(true),
@@ -127,7 +128,8 @@ mod tests {
     use crate::storage::Storage;
     use crate::upkeep::checkpoint::write_checkpoint;
 
-    /// PROTOCOL, "In-Commit Timestamps": the files may be copies, so their modification times mean nothing.
+    /// PROTOCOL, "In-Commit Timestamps": the files of the log may be copies, so their modification times are
+    /// meaningless.
     #[test]
     fn in_commit_timestamps_are_the_times_of_commits() {
         let directory = tempfile::tempdir().unwrap();

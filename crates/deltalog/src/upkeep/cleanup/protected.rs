@@ -1,5 +1,5 @@
-//! Cleans up tables with protected checkpoints. (Table feature `checkpointProtection`; the section "Checkpoint
-//! Protection" that is proposed for the protocol, "Writer Requirements for Checkpoint Protection".)
+//! Cleans up the logs of tables with protected checkpoints. (Table feature `checkpointProtection`; "Writer Requirements
+//! for Checkpoint Protection" in the section "Checkpoint Protection", which is proposed for the protocol.)
 //!
 //! ```text
 //!   readable and writable here      unknown         protected before P
@@ -8,11 +8,11 @@
 //! ```
 //!
 //! - "Writers must not clean up any checkpoints for table versions before" the protected version, and no "version
-//!   history for table versions for which they do not support the protocol", unless all of that history is deleted.
+//!   history for table versions for which they do not support the protocol", unless all of this history is deleted.
 //! - "Writers must remove commits before removing the associated checkpoints."
-//! - A version that cannot be read may need an unknown protocol, so it is kept. This is logged once per handle.
-//! - Checking the versions takes no longer than the clean-up itself may take. When the time is up, only checked
-//!   versions are deleted, and the next clean-up begins with the others.
+//! - A version that cannot be read may need an unknown protocol, so it is kept. This is logged once per table handle.
+//! - Checking the versions takes no longer than the clean-up itself may take. When the time is up, only the versions
+//!   that were checked are deleted, and the next clean-up starts with the first version that was not checked.
 
 use std::cell::OnceCell;
 
@@ -24,19 +24,19 @@ use crate::protocol::log_name::LogFileName;
 use crate::protocol::{Protocol, ensure_writable, protected_before};
 use crate::snapshot::Snapshot;
 
-/// The versions that a table protects, and which of them this crate may delete nevertheless.
+/// The versions whose checkpoints a table protects, and which of these versions this crate may delete nevertheless.
 pub(super) struct Protection<'a> {
     snapshot: &'a Snapshot,
     inventory: &'a LogInventory,
-    /// Returns whether the clean-up must not take any longer.
+    /// Returns whether the clean-up has used up its time.
     is_over: &'a dyn Fn() -> bool,
-    /// The version before which checkpoints are protected; 0 if none is.
+    /// The version before which checkpoints are protected; 0 if there is no protection.
     protected_before: u64,
     supported_before: OnceCell<u64>,
 }
 
 impl<'a> Protection<'a> {
-    /// Returns the protection that the newest version states.
+    /// Returns the protection that the metadata of the newest version states.
     ///
     /// # Errors
     /// `CorruptLog` if the property is not a version.
@@ -72,12 +72,12 @@ impl<'a> Protection<'a> {
         }
     }
 
-    /// Returns the version before which every version in the log can be read and written here; at most `end`.
+    /// Returns the first version that this crate cannot read or write, or `end` if there is none before it.
     fn find_supported(&self, end: u64) -> Result<u64> {
         let commits: Vec<CommitFile> =
             self.inventory.commits().take_while(|commit| commit.version < end).collect();
         let is_whole = commits.first().is_some_and(|first| first.version == 0);
-        // The commits since the oldest checkpoint show how its protocol has changed.
+        // The commits after the oldest checkpoint show how its protocol has changed since.
         if !is_whole && !self.is_oldest_checkpoint_supported()? {
             return Ok(0);
         }
@@ -109,10 +109,10 @@ impl<'a> Protection<'a> {
         ensure_writable(protocol, self.snapshot.metadata()).is_ok()
     }
 
-    /// Reports that a version that cannot be read may not be supported, and logs that the first time.
+    /// Treats a version that cannot be read as not supported. Logs this the first time.
     ///
     /// # Errors
-    /// `error` itself if it is not about the version, so that the next clean-up may be able to read it.
+    /// `error` itself if the version may be readable later, so that the next clean-up can try again.
     fn doubt(&self, version: u64, error: Error) -> Result<bool> {
         if !matches!(
             error.kind(),

@@ -1,4 +1,4 @@
-//! Finds sidecars that no checkpoint refers to any more. (PROTOCOL, "Metadata Cleanup", "Sidecar Files".)
+//! Finds sidecars to which no checkpoint refers any more. (PROTOCOL, "Metadata Cleanup", "Sidecar Files".)
 
 use std::collections::HashSet;
 
@@ -10,10 +10,11 @@ use crate::protocol::log_name::LogFileName;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
-/// Returns the sidecars that were modified before `youngest_ms` and that no checkpoint from `oldest` on refers to,
-/// including checkpoints with a UUID in their names. Younger sidecars may belong to a checkpoint that is being written.
+/// Returns the sidecars that were modified before `youngest_ms` and to which no checkpoint from version `oldest` on
+/// refers, including checkpoints with a UUID in their names. Newer sidecars may belong to a checkpoint that is being
+/// written.
 ///
-/// If a checkpoint cannot be read, it is unknown which sidecars it refers to, so none is returned.
+/// If a checkpoint cannot be read, it is unknown to which sidecars it refers, so no sidecars are returned.
 pub(super) fn orphans(
     snapshot: &Snapshot,
     inventory: &LogInventory,

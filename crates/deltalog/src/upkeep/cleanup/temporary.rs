@@ -1,12 +1,13 @@
-//! Finds checkpoints, checksums, compactions and commits that their writers did not complete. Such files have a
-//! temporary name until they are renamed. (PROTOCOL, "Checkpoint Naming Scheme".)
+//! Finds checkpoints, checksums, compactions and commits that were left incomplete by their writers. Such a file has a
+//! temporary name until its writer renames it. (PROTOCOL, "Checkpoint Naming Scheme".)
 //!
 //! ```text
 //!   .00000000000000000012.checkpoint.parquet.<uuid>.tmp
 //! ```
 //!
-//! A writer that is killed leaves the file behind. Its name is the name of the complete file with a part that is unique
-//! to each attempt. Commits have such names as well; once their version is taken, they can no longer become a commit.
+//! If a writer is killed, the file remains. Its name consists of the name of the complete file and a part that is
+//! unique to each attempt. An incomplete commit whose version was committed by another writer can no longer become a
+//! commit.
 
 use uuid::Uuid;
 
@@ -14,14 +15,14 @@ use crate::log::LogInventory;
 use crate::protocol::log_name::LogFileName;
 use crate::storage::FileMeta;
 
-/// Returns the incomplete files that were modified before `youngest_ms`. Younger files may still be being written.
+/// Returns the incomplete files that were modified before `youngest_ms`. Newer files may still be being written.
 pub(super) fn incomplete(inventory: &LogInventory, youngest_ms: i64) -> Vec<FileMeta> {
     let newest = inventory.commits().last().map(|commit| commit.version);
     let old = inventory.others().filter(|file| file.modified_ms < youngest_ms);
     old.filter(|file| is_incomplete(&file.name, newest)).cloned().collect()
 }
 
-/// Returns whether a file is incomplete, in a log with commits up to `newest`.
+/// Returns whether a file is incomplete, in a log whose newest commit is `newest`.
 fn is_incomplete(name: &str, newest: Option<u64>) -> bool {
     let of = || {
         let (name, attempt) = name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.')?;
@@ -29,8 +30,8 @@ fn is_incomplete(name: &str, newest: Option<u64>) -> bool {
         LogFileName::parse(name)
     };
     let of = of();
-    // Other writers commit by renaming such a file. If its version exists, either another commit was made, or this one
-    // already has its final name.
+    // Other writers commit by renaming such a file. If its version already exists, either another writer has committed
+    // it, or the file is a leftover of the commit itself.
     if let Some(LogFileName::Commit(version)) = of {
         return newest.is_some_and(|newest| version <= newest);
     }
@@ -52,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_beside_a_log_and_under_a_temporary_name_is_incomplete() {
+    fn only_log_files_with_a_temporary_name_are_incomplete() {
         let (version, uuid) = (format!("{:020}", 12), Uuid::from_u128(7));
         for name in [
             "checkpoint.parquet",

@@ -1,4 +1,4 @@
-//! Computes the content of manifests: the paths of files, by partition directory.
+//! Computes the content of manifests: the paths of the table's files, by partition directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,19 +9,18 @@ use crate::protocol::{LogPath, PartitionValues, path};
 use crate::snapshot::Snapshot;
 use crate::write::partition_directory;
 
-/// The texts of manifests, keyed by their directories relative to the root of the manifests.
+/// The content of each manifest, keyed by its directory relative to the root of the manifests.
 pub(super) type Manifests = BTreeMap<String, String>;
 
-/// The partitions to read, by their directories; `None` for all of them.
+/// The partitions to read, given by their directories; `None` for all partitions.
 pub(super) type Partitions = Option<BTreeSet<String>>;
 
-/// Returns the manifests of `partitions` that have files in `snapshot`. A table without partition columns has one in
-/// any case.
+/// Returns the manifests of those `partitions` that have files in `snapshot`. For a table without partition columns,
+/// there is always one manifest.
 ///
 /// # Errors
-/// `Unsupported` for files with deletion vectors, outside of what the caller allows to read, or with control characters
-/// in their paths; `CorruptLog`, errors of
-/// the store.
+/// `Unsupported` for files with deletion vectors, files outside the places that the caller allows, and files with
+/// control characters in their paths; `CorruptLog`; errors of the store.
 pub(super) fn manifests(snapshot: &Snapshot, partitions: &Partitions) -> Result<Manifests> {
     let root = full_root(snapshot)?;
     let mut lines: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -50,7 +49,7 @@ pub(super) fn manifests(snapshot: &Snapshot, partitions: &Partitions) -> Result<
     Ok(lines.into_iter().map(|(directory, lines)| (directory, text(lines))).collect())
 }
 
-/// Refuses a path that would not be a single line, or that a terminal would not show as it is.
+/// Refuses a path that would not be a single line, or that a terminal would not display correctly.
 fn one_line(file: String) -> Result<String> {
     match file.contains(char::is_control) {
         true => {
@@ -61,7 +60,7 @@ fn one_line(file: String) -> Result<String> {
     }
 }
 
-/// Returns the directory of a partition, with a slash at its end if it is not the root.
+/// Returns the directory of a partition. It ends with a slash, unless it is the root.
 pub(super) fn directory_of(snapshot: &Snapshot, values: &PartitionValues) -> String {
     let columns = snapshot.metadata().partition_columns.iter();
     partition_directory(
@@ -74,8 +73,8 @@ pub(super) fn path_in(directory: &str) -> String {
     format!("{MANIFESTS}/{directory}manifest")
 }
 
-/// Returns the table's root as Hadoop shows it and the JVM implementation writes it: not encoded, and with a single
-/// slash after the scheme of local files.
+/// Returns the table's root as Hadoop shows it and the JVM implementation writes it: not percent-encoded, and with a
+/// single slash after the scheme of local files.
 fn full_root(snapshot: &Snapshot) -> Result<String> {
     let root = snapshot.storage().root();
     let decoded = path::decode(root.path())?;

@@ -8,18 +8,18 @@
 //! ```
 //!
 //! - Layout and content are the same as in the JVM implementation.
-//! - Such engines read whole Parquet files by the names of the table's columns. With deletion vectors or column
-//!   mapping, they would return wrong rows, so manifests are refused for such tables.
-//! - A file in a manifest must be one that a reader of the table may open, which means below the table or an allowed
-//!   root, and its path must fit on one line. The engine that reads the manifests has its own credentials and trusts
-//!   them.
-//! - A single manifest is replaced as a whole, but not all manifests together: while they are written, a reader of
-//!   several may see two versions.
-//! - If the table asks for it (`delta.compatibility.symlinkFormatManifest.enabled`), each commit updates the manifests
+//! - Such engines read whole Parquet files, and find columns by the table's column names. With deletion vectors or
+//!   column mapping, they would return wrong rows, so manifests are refused for tables with these features.
+//! - A file in a manifest must be one that a reader of the table may open, that is, below the table or below an allowed
+//!   root. This matters because the engine that reads the manifests uses its own credentials and trusts the manifests.
+//!   The path must also fit on one line.
+//! - Each manifest is replaced as a whole, but the manifests are not replaced together. If several are read while they
+//!   are being written, the reader may see two versions.
+//! - If the table requests it (`delta.compatibility.symlinkFormatManifest.enabled`), each commit updates the manifests
 //!   of the affected partitions before it returns ([`keep`]). Each writer then looks for newer versions and continues
 //!   with them, so that the last of several writers leaves the manifests of the newest version. If an update fails, the
 //!   commit remains valid, and a warning says that manifests must be generated again. An update also fails if other
-//!   writers keep committing for [`MOST_ROUNDS`] rounds.
+//!   writers are still committing after [`MOST_ROUNDS`] rounds.
 
 mod content;
 
@@ -39,13 +39,13 @@ use crate::protocol::{Metadata, PathResolver};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// The directory of manifests in a table.
+/// The directory of the manifests, below the table's root.
 const MANIFESTS: &str = "_symlink_format_manifest";
 
-/// The property that requests manifests after each commit.
+/// The table property that requests manifests after each commit.
 pub(crate) const KEEPS_MANIFESTS: &str = "delta.compatibility.symlinkFormatManifest.enabled";
 
-/// How often an update continues with newer commits of other writers before it fails.
+/// How many times an update continues with newer commits of other writers before it fails.
 const MOST_ROUNDS: usize = 16;
 
 /// The metrics of an update of manifests.
@@ -56,7 +56,7 @@ pub struct GeneratedManifests {
     pub version: u64,
     /// The number of manifests that were written.
     pub written: u64,
-    /// The number of manifests that were deleted, because their partitions have no files.
+    /// The number of manifests that were deleted because their partitions no longer have files.
     pub deleted: u64,
 }
 
@@ -64,10 +64,10 @@ pub struct GeneratedManifests {
 /// files.
 ///
 /// # Errors
-/// `Unsupported` for a table with deletion vectors or column mapping, for files outside of the table and of its allowed
+/// `Unsupported` for a table with deletion vectors or column mapping, for files outside the table and its allowed
 /// roots, and for partition values that are too long for the name of a directory; `Unavailable` if other writers commit
-/// faster than manifests are written; `CorruptLog`, and errors of the store. After the last three some manifests may
-/// describe an older version.
+/// faster than manifests are written; `CorruptLog`; errors of the store. After the last three kinds of errors, some
+/// manifests may describe an older version.
 pub fn generate_manifests(snapshot: &Snapshot) -> Result<GeneratedManifests> {
     let newest = snapshot.refresh()?;
     let located = |error: Error| newest.located(error);
@@ -75,8 +75,8 @@ pub fn generate_manifests(snapshot: &Snapshot) -> Result<GeneratedManifests> {
     catch_up(newest, done)
 }
 
-/// Updates the manifests after a commit, if the table requests that. The transaction was based on `base`, or has
-/// created the table.
+/// Updates the manifests after a commit, if the table requests that. The transaction was based on `base`, or it created
+/// the table.
 ///
 /// # Errors
 /// As [`generate_manifests`].
@@ -104,7 +104,7 @@ pub(crate) fn keep(
     catch_up(newest, done).map(drop)
 }
 
-/// Opens the newest version, whose files may lie where `resolver` allows it.
+/// Opens the newest version. `resolver` decides where its files may be.
 fn newest(base: Option<&Snapshot>, storage: &Storage, resolver: &PathResolver) -> Result<Snapshot> {
     match base {
         Some(base) if base.resolver().allowed_roots().eq(resolver.allowed_roots()) => base.refresh(),
@@ -120,7 +120,7 @@ pub(crate) fn is_asked_for(metadata: &Metadata) -> bool {
     metadata.is_enabled(KEEPS_MANIFESTS)
 }
 
-/// Refuses to keep manifests for a table whose readers would get wrong rows from them.
+/// Refuses to keep manifests for a table if they would lead engines to wrong rows.
 ///
 /// # Errors
 /// `InvalidArgument`, `Unsupported`.
@@ -141,7 +141,7 @@ fn ensure_mappable(metadata: &Metadata) -> Result<()> {
     match metadata.property("delta.columnMapping.mode").map(str::trim) {
         None | Some("" | "none") => Ok(()),
         Some(mode) => Err(Error::unsupported(format!(
-            "manifests do not tell the names of columns in files, which differ with the column mapping mode '{mode}'"
+            "manifests cannot be used with the column mapping mode '{mode}', in which files have other column names than the table"
         ))
         .with_hint(format!(
             "do not set {KEEPS_MANIFESTS} in a table with column mapping, or drop the table feature columnMapping first"
@@ -164,14 +164,14 @@ fn ensure_none_has_vector(adds: &RecordBatch) -> Result<()> {
     match has_vectors(adds) {
         false => Ok(()),
         true => Err(Error::unsupported(
-            "manifests do not tell which rows of files are deleted, and the table has files with deletion vectors",
+            "the table has files with deletion vectors, and manifests cannot express which rows of a file are deleted",
         )
         .with_hint("write these files again without them (REORG TABLE ... APPLY (PURGE), or optimize.purge())")),
     }
 }
 
-/// Returns the objection to files with deletion vectors that other writers add, for a transaction that turns manifests
-/// on.
+/// Returns an objection, for a transaction that turns manifests on, to files with deletion vectors that other writers
+/// add.
 pub(crate) fn objection() -> Objection {
     let find = |adds: &RecordBatch| {
         let first = with_vectors(adds).values().iter().position(|has_vector| has_vector);
@@ -180,7 +180,7 @@ pub(crate) fn objection() -> Objection {
     Objection::new("have deletion vectors, which manifests cannot express".to_owned(), find)
 }
 
-/// Writes the manifests of some partitions, or of all. Deletes the manifests of those among them that have no files.
+/// Writes the manifests of some partitions, or of all. Deletes the manifests of those partitions that have no files.
 fn generate(snapshot: &Snapshot, partitions: &Partitions) -> Result<GeneratedManifests> {
     ensure_mappable(snapshot.metadata())?;
     let mut done = GeneratedManifests { version: snapshot.version(), ..GeneratedManifests::default() };
@@ -220,11 +220,11 @@ fn generate(snapshot: &Snapshot, partitions: &Partitions) -> Result<GeneratedMan
     Ok(done)
 }
 
-/// Continues with the versions that other writers have committed in the meantime, until there are none.
+/// Continues with the versions that other writers have committed in the meantime, until there are no newer ones.
 ///
 /// # Errors
-/// `Unavailable` if there are still newer versions after [`MOST_ROUNDS`]. The manifests written so far may then have
-/// replaced newer ones.
+/// `Unavailable` if there are still newer versions after [`MOST_ROUNDS`] rounds. The manifests written so far may then
+/// have replaced newer ones of another writer.
 fn catch_up(mut shown: Snapshot, mut done: GeneratedManifests) -> Result<GeneratedManifests> {
     for round in 0.. {
         let newest = shown.refresh()?;
@@ -248,18 +248,18 @@ fn never_ends(shown: u64) -> Error {
     Error::new(
         ErrorKind::Unavailable,
         format!(
-            "others commit faster than manifests are written: these show version {shown} after {MOST_ROUNDS} rounds"
+            "other writers commit faster than manifests are written: after {MOST_ROUNDS} rounds, they show version {shown}"
         ),
     )
-    .with_hint("generate manifests again when others commit less often")
+    .with_hint("generate the manifests again when other writers commit less often")
 }
 
-/// Returns the partitions that the commits after `base` up to `newest` affect; `None` if they are not known.
+/// Returns the partitions that the commits after `base` up to `newest` affect; `None` if they cannot be determined.
 fn changed(base: &Snapshot, newest: &Snapshot) -> Result<Partitions> {
     let times = newest.commit_times(Some(newest.version()))?;
     let commits: Vec<CommitFile> =
         times.commits().iter().filter(|commit| commit.version > base.version()).copied().collect();
-    // Some commits may have been cleaned up.
+    // Some of the commits may have been cleaned up.
     let mut is_known = commits.len() as u64 == newest.version() - base.version();
     let mut partitions = BTreeSet::new();
     visit_commits(newest.storage(), &commits, |_, commit| {
