@@ -201,7 +201,7 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Records the commit of `version`, and calls `after`. `tag` is the file's tag, which listings show.
+    /// Records the commit of `version`, and calls `after`. `tag` is the tag of its file, as listings show it.
     fn committed(
         &mut self,
         version: u64,

@@ -220,7 +220,7 @@ mod tests {
     proptest! {
         /// The results, or the error, are the same as those of sequential work.
         #[test]
-        fn parallel_work_has_the_results_of_sequential_work(items in prop::collection::vec(0..50u8, 0..40), threads in 0..9usize) {
+        fn agrees_with_sequential_work(items in prop::collection::vec(0..50u8, 0..40), threads in 0..9usize) {
             let work = |item: &u8| if *item < 48 { Ok(u16::from(*item) + 1) } else { Err(*item) };
             prop_assert_eq!(each(&items, threads, work), items.iter().map(work).collect::<Result<Vec<_>, _>>());
         }

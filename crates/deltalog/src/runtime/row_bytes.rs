@@ -473,7 +473,7 @@ mod tests {
     proptest! {
         /// The pieces are bounded in size, and together have all rows in order.
         #[test]
-        fn pieces_are_bounded_and_contain_all_rows(lengths in prop::collection::vec(0_usize..400, 0..60), target in 1_usize..4000) {
+        fn pieces_have_all_rows(lengths in prop::collection::vec(0_usize..400, 0..60), target in 1_usize..4000) {
             let limits = BatchBytes::of(target);
             for column in columns(&lengths) {
                 let batch = RecordBatch::try_from_iter_with_nullable([("x", column, true)]).unwrap();
@@ -496,7 +496,7 @@ mod tests {
 
         /// The same holds for items that are not in a batch yet.
         #[test]
-        fn parts_are_bounded_and_contain_all_items(items in prop::collection::vec(0_usize..100, 0..60), target in 1_usize..500) {
+        fn parts_have_all_items(items in prop::collection::vec(0_usize..100, 0..60), target in 1_usize..500) {
             let limits = BatchBytes::of(target);
             let most = items.iter().copied().max().unwrap_or(0);
             let parts: Vec<&[usize]> = limits.parts(&items, most, |item| *item).collect();

@@ -1,8 +1,8 @@
-//! The response of a store to a failed request, and the error for it.
+//! Records how a store has responded to a failed request, and makes an error from it.
 //!
-//! The clients of `object_store` distinguish only a few kinds of failures, and describe the rest as text. Therefore the
-//! layer below them (`cloud::http`) records the answer itself: status, code, message and id. A record belongs to the
-//! call that sent the request.
+//! The clients of `object_store` distinguish only a few kinds of failures, and describe all others as text. Therefore
+//! the layer below them (`cloud::http`) records the response itself: its status, code, message and request id. The
+//! record belongs to the call that has sent the request.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -21,58 +21,58 @@ tokio::task_local! {
 #[cfg_attr(not(feature = "_cloud"), expect(dead_code, reason = "stores of callers note nothing"))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Note {
-    /// The store refused it.
+    /// The store refused the request.
     Refused(Refusal),
-    /// The answer came from a console or a proxy instead of a store.
+    /// The response came from a console or a proxy, not from a store.
     NotAStore(Request),
-    /// There was no answer. `cause` says why.
+    /// There was no response. `cause` says why.
     NoAnswer { request: Request, cause: String, reason: NoAnswerReason },
 }
 
-/// Why there was no answer.
+/// The reason why there was no response.
 #[cfg_attr(not(feature = "_cloud"), expect(dead_code, reason = "stores of callers note nothing"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoAnswerReason {
-    /// No connection was made.
+    /// No connection could be made.
     Unreachable,
-    /// The store did not respond for this long, including the time of earlier requests.
+    /// The store did not respond for this long. This includes the time of earlier requests.
     Silent(Duration),
     /// The connection was lost.
     Broken,
 }
 
-/// The names of a store's settings, for hints.
+/// The names of a store's settings, which are mentioned in hints.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Settings {
-    /// The settings that identify the caller.
+    /// The settings for the caller's credentials.
     pub(super) credentials: &'static str,
-    /// The settings that requests are signed with.
+    /// The settings with which requests are signed.
     pub(super) secret: &'static str,
-    /// The parts of the host name of a store.
+    /// The settings that determine the host name of the store.
     pub(super) host: &'static str,
-    /// The setting for how long the store may be silent.
+    /// The setting for how long the store may take to respond.
     pub(super) silence: &'static str,
 }
 
-/// The setting for how long a store that uses HTTP may be silent.
+/// The setting for how long a store that uses HTTP may take to respond.
 #[cfg_attr(not(feature = "_cloud"), expect(dead_code, reason = "custom stores have no settings"))]
 pub(super) const SILENCE_OF_HTTP: &str = "the storage option 'read_timeout' is the time for which a store may be \
                                           silent in one request, 'retry_timeout' in all of them";
 
-/// A request, without anything that may be secret.
+/// A request, without any part that may be secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Request {
-    /// The settings of the store that got the request.
+    /// The names of the settings of the store that received the request.
     pub(super) settings: &'static Settings,
     pub(super) method: String,
-    /// Includes the port unless it is the default.
+    /// The host, with the port unless it is the default one.
     pub(super) host: String,
-    /// The encoded path, which names the bucket and the key.
+    /// The encoded path, which contains the bucket and the key.
     pub(super) path: String,
     pub(super) purpose: Purpose,
 }
 
-/// The purpose of a request, if its method does not show it.
+/// The purpose of the request, if its method does not show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(feature = "_cloud"), expect(dead_code, reason = "stores of callers note nothing"))]
 pub(super) enum Purpose {
@@ -81,22 +81,22 @@ pub(super) enum Purpose {
     Other,
 }
 
-/// An answer that is not a success.
+/// A response that is not a success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) request: Request,
     pub(super) status: u16,
-    /// The store's own name for the reason, such as `NoSuchKey`.
+    /// The store's own code for the reason, such as `NoSuchKey`.
     pub(super) code: Option<String>,
     pub(super) message: Option<String>,
-    /// Additional text in Azure's responses to requests without access. It may quote a signature, and is not shown.
+    /// More text in Azure's responses to unauthorized requests. It is never shown, because it may quote a signature.
     pub(super) detail: Option<String>,
     pub(super) request_id: Option<String>,
-    /// The region of the bucket.
+    /// The region of the bucket, if the response names it.
     pub(super) region: Option<String>,
 }
 
-/// Runs `request`. Returns its output and the last failure that was recorded while it ran.
+/// Runs `request`. Returns its output, and the last failure that was recorded while it ran.
 pub(super) async fn noted<T>(request: impl Future<Output = T>) -> (T, Option<Box<Note>>) {
     let noting = async move {
         let output = request.await;
@@ -105,19 +105,19 @@ pub(super) async fn noted<T>(request: impl Future<Output = T>) -> (T, Option<Box
     LAST.scope(RefCell::default(), noting).await
 }
 
-/// Records a failure for the call that sent the request, if a call of this crate sent it.
+/// Records a failure for the call of this crate that has sent the request, if there is one.
 #[cfg(feature = "_cloud")]
 pub(super) fn note(note: Note) {
     let _ = LAST.try_with(|last| last.replace(Some(Box::new(note))));
 }
 
-/// Discards the failures recorded for this call so far.
+/// Discards the failures that were recorded for this call so far.
 pub(super) fn forget() {
     let _ = LAST.try_with(RefCell::take);
 }
 
-/// Returns whether the answer to the last request began normally and then ended too early. False if the request is not
-/// part of a call of this crate.
+/// Returns whether the response to the last request began normally but ended too early. Returns false if the request is
+/// not part of a call of this crate.
 #[cfg(feature = "_cloud")]
 pub(super) fn is_cut(error: &object_store::Error) -> bool {
     let is_noted = LAST.try_with(|last| last.borrow().is_some()).unwrap_or(true);
@@ -148,7 +148,7 @@ impl From<Interrupted> for Failure {
     }
 }
 
-/// Why there are no credentials for a request, which was not sent.
+/// The reason why there are no credentials for a request. The request was not sent.
 #[derive(Debug)]
 pub(super) struct ProviderFailure(pub(super) Error);
 
@@ -160,7 +160,7 @@ impl fmt::Display for ProviderFailure {
 
 impl std::error::Error for ProviderFailure {}
 
-/// The kind of a failure for the user.
+/// The kind of a failure, as the user sees it.
 struct Verdict {
     kind: ErrorKind,
     message: Cow<'static, str>,
@@ -193,19 +193,20 @@ impl Failure {
         self.refusal().and_then(|refusal| refusal.code.as_deref()).unwrap_or_default()
     }
 
-    /// Returns whether the object does not exist. If the whole bucket does not exist, it is unknown whether the object
-    /// does.
+    /// Returns whether the object does not exist. If the whole bucket is missing, it is unknown whether the object
+    /// exists.
     pub(super) fn is_missing(&self) -> bool {
         matches!(self.error, object_store::Error::NotFound { .. }) && !is_bucket_missing(self.code())
     }
 
-    /// Returns whether the object existed before a create. A conflict with another request does not prove it.
+    /// Returns whether the object already existed when it was to be created. A conflict with another request does not
+    /// prove that.
     pub(super) fn is_existing(&self) -> bool {
         matches!(self.error, object_store::Error::AlreadyExists { .. })
             && self.refusal().is_none_or(|refusal| refusal.status != 409 || names_existing(self.code()))
     }
 
-    /// Returns whether the object did not match the condition of a put.
+    /// Returns whether the object did not satisfy the condition of a put.
     pub(super) fn is_changed(&self) -> bool {
         matches!(self.error, object_store::Error::Precondition { .. }) || self.is_existing()
     }
@@ -214,23 +215,23 @@ impl Failure {
         matches!(self.error, object_store::Error::NotImplemented { .. }) || self.code() == "NotImplemented"
     }
 
-    /// Returns whether the store says that the object has no bytes in the requested range.
+    /// Returns whether the store has answered that the object has no bytes in the requested range.
     pub(super) fn is_beyond_end(&self) -> bool {
         self.refusal().is_some_and(|refusal| refusal.status == 416)
     }
 
-    /// Returns whether the request was not sent because a provider of credentials failed.
+    /// Returns whether the request was not sent because a credential provider failed.
     pub(super) fn is_unsent(&self) -> bool {
         source_of::<ProviderFailure>(&self.error).is_some()
     }
 
-    /// Returns the error of the crate, without the location of the file.
+    /// Returns the crate's error for this failure, without the location of the file.
     pub(super) fn into_error(self) -> Error {
         let Self { error, note } = self;
         if let Some(Interrupted) = source_of(&error) {
             return Interrupted.into();
         }
-        // The provider's own error is used as the source, without a wrapper.
+        // The provider's own error becomes the source, without the wrapper around it.
         let error = match error {
             object_store::Error::Generic { store, source } => match source.downcast::<ProviderFailure>() {
                 Ok(failure) => return failure.0,
@@ -289,7 +290,7 @@ impl Failure {
                     request.settings.host
                 ))
             }
-            // A path below a file cannot exist.
+            // A path below a file cannot exist, so this counts as not found.
             (None, error) if io_kind(error) == Some(std::io::ErrorKind::NotADirectory) => {
                 Verdict::new(FileNotFound, "the file is not there")
             }
@@ -315,7 +316,7 @@ impl Note {
 }
 
 impl Request {
-    /// Returns whether the request goes to a service that issues credentials to machines and containers.
+    /// Returns whether the request was sent to a service that issues credentials to machines and containers.
     fn is_for_credentials(&self) -> bool {
         let host = self.host.split(':').next().unwrap_or_default();
         matches!(host, "169.254.169.254" | "169.254.170.2" | "169.254.170.23" | "metadata.google.internal")
@@ -354,8 +355,8 @@ impl Refusal {
             (_, "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" | "RequestExpired") => {
                 expired(credentials)
             }
-            // Azure has a single code for everything that can be wrong with a signature. ("Authentication and
-            // authorization errors".)
+            // Azure has a single code for everything that can be wrong with a signature. (Azure Storage:
+            // "Authentication and authorization errors".)
             (_, "AuthenticationFailed")
                 if self.detail_has("time frame") || self.detail_has("expiry time") =>
             {
@@ -374,7 +375,7 @@ impl Refusal {
             (_, "SignatureDoesNotMatch" | "AuthenticationFailed" | "InvalidSignatureException") => {
                 signature(secret)
             }
-            // Azurite sends the message of the code `AuthenticationFailed` with a different code.
+            // Azurite sends the message of `AuthenticationFailed`, but with a different code.
             (403, "AuthorizationFailure") if self.says("failed to authenticate") => signature(secret),
             (_, "RequestTimeTooSkewed") => clock(),
             (401, _) => Verdict::new(PermissionDenied, "the store does not accept the credentials")
@@ -394,8 +395,8 @@ impl Refusal {
                 Verdict::new(Unavailable, "the store asks for fewer requests")
                     .hint("try again later, or with fewer processes at once")
             }
-            // The same request will not succeed later. A proxy that does not understand the request sends no code.
-            // DynamoDB's codes with this ending may concern other clients' requests.
+            // The same request would be refused again. A proxy that does not understand the request sends no code.
+            // DynamoDB's codes with this ending may be about the requests of other clients, so they are excluded.
             (400, code) if !code.is_empty() && code != "RequestTimeout" && !code.ends_with("Exception") => {
                 Verdict::new(InvalidArgument, "the store refused the request as invalid")
                     .hint("check the location and the storage options")
@@ -412,7 +413,7 @@ impl Refusal {
         self.detail.as_deref().is_some_and(|detail| detail.contains(text))
     }
 
-    /// Returns whether the request was sent to an S3 bucket in another region. Other stores do not answer like that.
+    /// Returns whether the request was sent to an S3 bucket in another region. Only S3 responds in this way.
     fn is_of_another_region(&self) -> bool {
         match self.code.as_deref().unwrap_or_default() {
             "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException" => true,
@@ -466,17 +467,18 @@ fn is_bucket_missing(code: &str) -> bool {
     matches!(code, "NoSuchBucket" | "ContainerNotFound" | "FilesystemNotFound")
 }
 
-/// Azure answers with 409 where other stores answer with 412.
+/// Azure responds with status 409 where other stores respond with 412.
 fn names_existing(code: &str) -> bool {
     matches!(code, "BlobAlreadyExists" | "PathAlreadyExists")
 }
 
-/// Returns the kind of the I/O error that caused `error`, if any. Some of its kinds have no variant in `object_store`.
+/// Returns the kind of the I/O error that caused `error`, if there is one. `object_store` does not distinguish all
+/// kinds.
 fn io_kind(error: &object_store::Error) -> Option<std::io::ErrorKind> {
     source_of::<std::io::Error>(error).map(std::io::Error::kind)
 }
 
-/// Returns the first of the errors that caused `error` that has the type `E`.
+/// Returns the first error of type `E` in the chain of errors that caused `error`.
 fn source_of<E: std::error::Error + 'static>(error: &object_store::Error) -> Option<&E> {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(current) = source {
@@ -512,9 +514,9 @@ mod tests {
         Refusal { request, status, code, message: None, detail, request_id: None, region }
     }
 
-    /// The details come from the service (Azure Storage: "Authentication and authorization errors").
+    /// Examples of the details that the service sends (Azure Storage: "Authentication and authorization errors").
     #[test]
-    fn azure_says_in_a_detail_what_is_wrong_with_a_signature() {
+    fn azure_describes_in_a_detail_what_is_wrong_with_a_signature() {
         let cases = [
             (
                 "Signature not valid in the specified time frame: Start [x] - Expiry [y] - Current [z]",
@@ -550,12 +552,12 @@ mod tests {
         }
     }
 
-    /// Azure and Google have no option `aws_region`.
+    /// Azure and Google Cloud Storage do not have the option `aws_region`.
     #[test]
     fn only_s3_has_buckets_in_other_regions() {
         let s3 = verdict(301, Some("PermanentRedirect"), None);
         assert!(s3.hint.unwrap().contains("'aws_region'"));
-        // The answer to a `HEAD` only has headers.
+        // The response to a `HEAD` request only has headers.
         assert!(verdict(301, None, Some("eu-north-1")).hint.unwrap().contains("'eu-north-1'"));
         for code in [None, Some("ResourceMoved")] {
             let other = verdict(301, code, None);
@@ -565,10 +567,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_store_calls_invalid_is_not_sent_again() {
+    fn a_request_that_a_store_calls_invalid_is_not_sent_again() {
         assert_eq!(verdict(400, Some("InvalidArgument"), None).kind, ErrorKind::InvalidArgument);
         assert_eq!(verdict(400, Some("RequestTimeout"), None).kind, ErrorKind::Unavailable);
-        // This answer came from a proxy.
+        // A proxy has sent this response.
         assert_eq!(verdict(400, None, None).kind, ErrorKind::Unavailable);
     }
 }

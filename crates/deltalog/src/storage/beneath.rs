@@ -1,30 +1,30 @@
 //! Opens local files beneath a table's root without following links.
 //!
-//! A link beneath the root may lead anywhere: to a directory whose files a clean-up would delete, to a file whose bytes
+//! A link beneath the root may lead to any place: to a directory whose files a clean-up would delete, or to a file that
 //! a clone would copy. Relative paths in a log always lead beneath the root ([`crate::protocol::path`]), and the files
-//! themselves should also be there. Therefore one rule applies to everything that is read, written, listed and deleted:
-//! **the root may be a link, and nothing beneath it is**. Files with an absolute path in the log are not beneath the
-//! root; the user decides which of them may be read.
+//! themselves should be there, too. Therefore one rule applies to everything that is read, written, listed and deleted:
+//! **the root may be a link, but nothing beneath it may be one**. Files with an absolute path in the log are not
+//! beneath the root; the user decides which of them may be read.
 //!
-//! - Reads and deletions walk down from directory to directory by descriptor, so a link that another process creates
-//!   while they run is not followed. For writes and listings, the directories are checked beforehand. A new file is
-//!   never created through a link of its name.
-//! - Only regular files are read. Opening a pipe would wait for a writer, and a device may have no end.
+//! - Reads and deletions open one directory after another by its descriptor, so a link that another process creates
+//!   meanwhile is not followed. For writes and listings, the directories are checked beforehand. A new file is never
+//!   created through a link that has its name.
+//! - Only regular files are read. Opening a pipe would wait for a writer, and reading a device may never end.
 
 use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// A local path, with the root that it is beneath.
+/// A local path, together with the root that it is beneath.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     path: PathBuf,
-    /// The path relative to the root; empty if the path is not beneath a root, or is the root itself.
+    /// The path relative to the root. It is empty if the path is not beneath a root, or is the root itself.
     names: PathBuf,
 }
 
-/// Entries that are neither read nor entered.
+/// Kinds of directory entries that are neither read nor entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
     /// A link beneath the root.
@@ -45,7 +45,7 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 impl Refused {
-    /// Returns which kind of entry was refused, if `error` is such a refusal.
+    /// Returns which kind of entry was refused, if `error` is about a refused entry.
     pub(super) fn of(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref::<Self>().copied()
     }
@@ -56,7 +56,7 @@ impl Refused {
 }
 
 impl Place {
-    /// Returns the location of `path`. It is beneath `root` if it begins with `root`.
+    /// Returns the location for `path`. It is beneath `root` if `path` begins with `root`.
     pub(super) fn new(path: PathBuf, root: &Path) -> Self {
         let names = path.strip_prefix(root).unwrap_or_else(|_| Path::new("")).to_owned();
         Self { path, names }
@@ -67,10 +67,10 @@ impl Place {
         self.path.ancestors().nth(levels).unwrap_or(&self.path)
     }
 
-    /// Returns the path, for callers that create or list it.
+    /// Returns the path, for callers that create a file at the path or list it.
     ///
     /// # Errors
-    /// [`Refused::Link`] if it is a link, or if a directory above it is one, up to the root.
+    /// [`Refused::Link`] if the path is a link, or if a directory between the root and the path is one.
     pub(super) fn path(&self) -> io::Result<&Path> {
         let mut path = self.root().to_owned();
         for name in self.names.components() {
@@ -78,7 +78,7 @@ impl Place {
             match fs::symlink_metadata(&path) {
                 Ok(found) if found.is_symlink() => return Err(Refused::Link.error()),
                 Ok(_) => {}
-                // A missing directory contains nothing. Other failures come from the operation.
+                // A missing directory cannot contain a link. The operation itself reports all other failures.
                 Err(_) => break,
             }
         }
@@ -101,7 +101,7 @@ impl Place {
         }
     }
 
-    /// Returns the directory names and the last name beneath the root.
+    /// Returns the names of the directories beneath the root, and the last name.
     fn split(&self) -> Option<(impl Iterator<Item = Component<'_>>, &Path)> {
         let last = Path::new(self.names.file_name()?);
         let directories = self.names.parent().unwrap_or(Path::new("")).components();
@@ -121,17 +121,18 @@ mod descriptors {
 
     use super::{Place, Refused};
 
-    /// With these flags, opening a pipe without a writer does not block, and a terminal does not become the process's
-    /// own.
+    /// With these flags, opening a pipe that has no writer does not block, and opening a terminal does not make it the
+    /// process's own terminal.
     const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-    /// Passing through a directory does not require the permission to list it.
+    /// Entering a directory does not require the permission to list it.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     const ENTER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     const ENTER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-    /// Finds out whether a link caused a failure: systems report `ELOOP`, `EMLINK` or `ENOTDIR`.
+    /// Determines whether a failure is due to a link. Depending on the system, the error is then `ELOOP`, `EMLINK` or
+    /// `ENOTDIR`.
     fn refused(directory: impl AsFd, name: &Path, error: Errno) -> io::Error {
         let is_link = matches!(error, Errno::LOOP | Errno::MLINK | Errno::NOTDIR)
             && statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
@@ -140,7 +141,7 @@ mod descriptors {
     }
 
     impl Place {
-        /// Opens the directory of the file, unless a link is on the way to it.
+        /// Opens the directory of the file, unless there is a link on the way to it.
         fn directory(&self) -> io::Result<Option<(OwnedFd, &Path)>> {
             let Some((directories, last)) = self.split() else { return Ok(None) };
             let mut directory = openat(CWD, self.root(), ENTER, Mode::empty())?;
@@ -161,10 +162,10 @@ mod descriptors {
             Ok(opened.into())
         }
 
-        /// Deletes a file, or a link that has its name.
+        /// Deletes a file, or a link that is in its place.
         ///
         /// # Errors
-        /// [`Refused::Link`] if a directory above it is a link; errors of the file system.
+        /// [`Refused::Link`] if a directory between the root and the file is a link; errors of the file system.
         pub(in crate::storage) fn delete(&self) -> io::Result<()> {
             match self.directory()? {
                 None => std::fs::remove_file(&self.path),
@@ -243,7 +244,7 @@ mod tests {
             assert!(place(name).path().is_ok(), "{name}");
         }
         assert_eq!(place("a/b").open().unwrap_err().kind(), io::ErrorKind::IsADirectory);
-        // A path without a root is an ordinary path of the file system.
+        // A path without a root is treated as an ordinary path of the file system.
         let absolute = Place::new(real.join("link/b/f"), &outside);
         assert!(absolute.open().is_ok() && absolute.path().is_ok());
     }

@@ -1,8 +1,8 @@
-//! Writes files that accompany the commits of a log: checkpoints, the hint at them, checksums and compactions.
+//! Writes files that accompany the commits of a log: checkpoints, `_last_checkpoint`, checksums and compactions.
 //!
-//! Only commits and data files create the directories of a table. These files are written after a commit, perhaps in
-//! the background, when the program may already have deleted the table. Writing them must not bring the table back. The
-//! only directory created here is one within a log (`_delta_log/_sidecars`).
+//! The directories of a table are only created for commits and data files. The files here are written after a commit,
+//! perhaps in the background, when the program may already have deleted the table. Writing them must not bring the
+//! table back. The only directory that is created here is one inside a log (`_delta_log/_sidecars`).
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use super::{Backend, Storage};
 use crate::error::Result;
 
 impl Storage {
-    /// Writes a file in an existing directory, replacing an existing file. The file is durable when this returns.
+    /// Writes a file in an existing directory. An existing file is replaced. The file is durable when this returns.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -33,22 +33,22 @@ impl Storage {
         }
     }
 
-    /// Creates a file in an existing directory unless the file exists. Returns whether it was created. It appears whole
-    /// or not at all, and is durable when this returns.
+    /// Creates a file in an existing directory, unless the file exists. Returns whether it was created. The file
+    /// becomes visible completely or not at all, and is durable when this returns.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied`. The file may exist nevertheless.
+    /// `Unavailable`, `PermissionDenied`. Even then, the file may exist.
     #[doc(hidden)]
     pub fn put_beside_log_if_absent(&self, path: &str, bytes: Bytes) -> Result<bool> {
         self.create_once(path, bytes, true)
     }
 
-    /// Does the same without waiting until the file is durable.
+    /// Does the same as [`Storage::put_beside_log_if_absent`], without waiting until the file is durable.
     ///
-    /// A power failure may leave a torn file. This is only for files that readers check and can do without.
+    /// A power failure may leave an incomplete file. This is only for files that readers check and do not depend on.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied`. The file may exist nevertheless.
+    /// `Unavailable`, `PermissionDenied`. Even then, the file may exist.
     #[doc(hidden)]
     pub fn put_volatile_if_absent(&self, path: &str, bytes: Bytes) -> Result<bool> {
         self.create_once(path, bytes, false)
@@ -67,8 +67,8 @@ impl Storage {
         }
     }
 
-    /// Writes a file in an existing directory. It appears when [`FileWriter::finish`] is called, and replaces an
-    /// existing file. It is durable when that returns.
+    /// Writes a file in an existing directory. When [`FileWriter::finish`] is called, the file becomes visible,
+    /// replaces an existing file, and becomes durable.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -77,8 +77,8 @@ impl Storage {
         self.write_file(path, FileWriter::replace_local)
     }
 
-    /// Writes a whole file, creates its directories, and replaces an existing file. The file is durable when
-    /// this returns.
+    /// Writes a whole file, and creates its directories. An existing file is replaced. The file is durable when this
+    /// returns.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -93,7 +93,8 @@ impl Storage {
         }
     }
 
-    /// Creates a file like [`Storage::create_file`], in a directory that is created if the one above it exists.
+    /// Creates a file in the same way as [`Storage::create_file`]. Its directory is created only if the directory above
+    /// that exists.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
 
-    /// A deleted table stays deleted, even if files were about to be written to its log directory.
+    /// A deleted table stays deleted, even if files are still to be written to its log.
     #[test]
     fn nothing_beside_a_log_creates_the_log() {
         type Write = fn(&Storage, &str) -> Result<()>;
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exists_is_not_replaced_by_what_is_created_once() {
+    fn a_file_that_is_created_if_absent_does_not_replace_an_existing_one() {
         let root = tempfile::tempdir().unwrap();
         let storage = Storage::open(root.path().to_str().unwrap(), []).unwrap();
         for (path, put) in [
@@ -172,6 +173,6 @@ mod tests {
             assert!(!put(&storage, path, "second".into()).unwrap());
             assert_eq!(storage.read(path).unwrap(), "first");
         }
-        assert_eq!(storage.list_after("", "").unwrap().len(), 2, "nothing temporary is left");
+        assert_eq!(storage.list_after("", "").unwrap().len(), 2, "no temporary file is left");
     }
 }

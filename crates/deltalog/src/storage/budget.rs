@@ -1,13 +1,14 @@
-//! Limits the memory for what is read from remote stores, with one budget for all readers of a process or of a store.
+//! Limits the memory for data that is read from remote stores. All readers of a process, or of a store, share one
+//! budget.
 //!
-//! - The budget counts bytes that readers hold and bytes in flight for them: ranges that a plan has read ahead. It does
-//!   not count bytes that were returned, footers, and reads without a plan.
+//! - The budget counts the bytes that readers hold or have requested: ranges that are read ahead according to a plan.
+//!   It does not count bytes that were already returned, footers, and reads without a plan.
 //! - A reader that holds memory never waits for more, because another reader may be waiting in the same way. A reader
-//!   that holds nothing waits briefly, because other readers usually finish soon. After that it reads without a share
-//!   of the budget, but in the smallest possible pieces ([`Budget::overdraw`]). This prevents deadlocks, even if the
+//!   that holds none waits briefly, because other readers usually finish soon. After that, it reads without a share of
+//!   the budget, but in the smallest possible pieces ([`Budget::overdraw`]). This prevents deadlocks, even if the
 //!   consumer of a scan pauses for hours, and each reader exceeds the budget by at most one such piece.
-//! - A read that is larger than the whole budget is allowed while nothing else is held.
-//! - A forked child begins with an unused budget: it never releases memory that its parent held.
+//! - A single read that is larger than the whole budget is allowed if no other memory is held.
+//! - A forked child process starts with an unused budget, because it never releases memory that its parent held.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,20 +16,20 @@ use std::time::Duration;
 use crate::runtime::clock;
 use crate::runtime::per_process::PerProcess;
 
-/// The size of a budget in bytes, if no option sets it.
+/// The size of a budget in bytes, unless an option sets it.
 pub(super) const DEFAULT: u64 = 256 << 20;
 
-/// How long a reader that holds nothing waits for others.
+/// How long a reader that holds no memory waits for other readers.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A number of bytes that readers share.
+/// A number of bytes that several readers share.
 #[derive(Debug)]
 pub(super) struct Budget {
     limit: u64,
     account: PerProcess<Account>,
 }
 
-/// The bytes that the readers of one process have taken.
+/// The bytes that the readers of one process hold.
 #[derive(Debug, Default)]
 struct Account {
     taken: Mutex<Taken>,
@@ -38,11 +39,11 @@ struct Account {
 #[derive(Debug, Default)]
 struct Taken {
     bytes: u64,
-    /// The most that was taken at the same time.
+    /// The maximum number of bytes that were held at the same time.
     most: u64,
 }
 
-/// A part of a budget. Dropping it releases the part.
+/// A share of a budget. Dropping it returns the bytes to the budget.
 #[derive(Debug)]
 pub(super) struct Share {
     budget: Arc<Budget>,
@@ -55,7 +56,7 @@ impl Budget {
         Arc::new(Self { limit, account: PerProcess::new() })
     }
 
-    /// Takes `bytes` as soon as enough is free. Returns `None` if that takes longer than `patience`.
+    /// Takes `bytes` as soon as that many are free. Returns `None` if this takes longer than `patience`.
     pub(super) fn take(self: &Arc<Self>, bytes: u64, patience: Duration) -> Option<Share> {
         let deadline = clock::instant() + patience;
         let mut taken = self.taken();
@@ -67,7 +68,7 @@ impl Budget {
         Some(self.share(taken, bytes))
     }
 
-    /// Takes `bytes` even if fewer are free.
+    /// Takes `bytes` even if fewer than that are free.
     pub(super) fn overdraw(self: &Arc<Self>, bytes: u64) -> Share {
         self.share(self.taken(), bytes)
     }
@@ -86,7 +87,7 @@ impl Budget {
         self.account.get()
     }
 
-    /// Returns the bytes that are taken, and the most that were at the same time.
+    /// Returns the number of bytes that are held now, and the maximum that were held at the same time.
     #[cfg(test)]
     pub(super) fn now_and_most(&self) -> (u64, u64) {
         let taken = self.taken();
@@ -96,7 +97,7 @@ impl Budget {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        // In a forked process, this share belongs to the parent, which releases it.
+        // In a forked child process, this share belongs to the parent, which releases it.
         if self.process != std::process::id() {
             return;
         }
@@ -114,7 +115,7 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(5);
 
     #[test]
-    fn what_is_taken_is_given_back() {
+    fn dropping_a_share_returns_it_to_the_budget() {
         let budget = Budget::new(10);
         let first = budget.take(6, Duration::ZERO).unwrap();
         assert!(budget.take(5, Duration::ZERO).is_none());
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_goes_on_when_others_give_back() {
+    fn waiting_readers_continue_when_others_return_their_shares() {
         let budget = Budget::new(10);
         let held = budget.take(10, Duration::ZERO).unwrap();
         std::thread::scope(|scope| {

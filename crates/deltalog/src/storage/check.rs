@@ -1,8 +1,8 @@
-//! Finds out whether a store can hold tables: whether it refuses to create a file that already exists.
+//! Finds out whether a store can hold tables, that is, whether it refuses to create a file that already exists.
 //!
 //! Every commit relies on that. A store that ignores the condition of a put would let a writer replace another writer's
-//! commit unnoticed. The stores of Amazon, Google and Microsoft are known to respect it. Any other store is tested once
-//! per process, before the first commit: a file with a new name is created twice.
+//! commit without notice. The stores of Amazon, Google and Microsoft are known to respect the condition. Any other
+//! store is tested once per process, before the first commit, by creating a file with a new name twice.
 
 use uuid::Uuid;
 
@@ -10,13 +10,13 @@ use super::remote::Remote;
 use super::{PutOutcome, Storage};
 use crate::error::{Error, ErrorKind, Result};
 
-/// How many times a create without an answer is sent again.
+/// How many times a create is sent again if there is no response.
 const TRIES: usize = 4;
 
 impl Storage {
-    /// Checks that the store can hold tables: that it creates a file, refuses to create it again, and deletes it. The
-    /// file is in the table's root, under a new name that readers ignore. With a coordinator, the coordinator must
-    /// answer, and the store may replace files.
+    /// Checks that the store can hold tables: creates a file, makes sure that it cannot be created again, and deletes
+    /// it. The file is in the table's root, under a new name that readers ignore. If there is a coordinator, only the
+    /// coordinator has to respond, because the store may then replace files.
     ///
     /// # Errors
     /// `Unsupported` for a store that ignores the condition of a put; `Unavailable`, `PermissionDenied`.
@@ -24,19 +24,19 @@ impl Storage {
         let is_coordinated = self.ask_coordinator()?;
         let (checked, deleted) = self.try_creates();
         match checked {
-            // The coordinator decides, not the store.
+            // The coordinator decides commits, so the store need not refuse to replace files.
             Err(error) if is_coordinated && error.kind() == ErrorKind::Unsupported => deleted,
             checked => checked.and(deleted),
         }
     }
 
-    /// Checks a store before the first commit of this process, unless it is known to respect conditional puts.
+    /// Checks a store before the first commit of this process, unless the store is known to respect conditional puts.
     pub(super) fn ensure_checked(&self, store: &Remote) -> Result<()> {
         if store.is_proven().map_err(|failure| self.error("", failure))? {
             return Ok(());
         }
         let (checked, deleted) = self.try_creates();
-        // A writer may commit even without the permission to delete.
+        // A writer that is not allowed to delete files may still commit.
         if let Err(error) = deleted {
             tracing::warn!(%error, "a file that was made to check the store could not be deleted");
         }
@@ -44,14 +44,14 @@ impl Storage {
         store.prove().map_err(|failure| self.error("", failure))
     }
 
-    /// Creates a file with a new name twice, and deletes it. Returns both outcomes.
+    /// Creates a file with a new name twice, and deletes it. Returns the outcomes of both creates.
     fn try_creates(&self) -> (Result<()>, Result<()>) {
         let path = format!(".deltalog-check-{}", Uuid::new_v4());
         (self.check_at(&path), self.delete(&path))
     }
 
     fn check_at(&self, path: &str) -> Result<()> {
-        // No other writer knows the name: if the file exists, an earlier create took effect.
+        // No other writer knows the name, so if the file exists, an earlier create has succeeded.
         self.create_for_check(path, "first")?;
         match self.create_for_check(path, "second")? {
             PutOutcome::AlreadyExists if self.read(path)? == "first" => Ok(()),
@@ -65,7 +65,7 @@ impl Storage {
         }
     }
 
-    /// Creates a file. Returns whether it existed.
+    /// Creates a file. Returns whether it already existed.
     fn create_for_check(&self, path: &str, content: &'static str) -> Result<PutOutcome> {
         let mut last = None;
         for _ in 0..TRIES {

@@ -1,4 +1,4 @@
-//! Finds the columns of a Parquet file, for readers of remote files.
+//! Finds the byte ranges of the columns of a Parquet file, for readers of remote files.
 
 use std::ops::Range;
 
@@ -7,9 +7,9 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::ranges::joined;
 
-/// Returns the ranges of the leaf columns `leaves` in each of the row groups `groups`. If only the rows of `selection`
-/// are read, whose positions count the rows of these groups, pages without such rows are left out, provided that the
-/// locations of pages are known.
+/// Returns the ranges of the leaf columns `leaves` in each of the row groups `groups`. If a `selection` is given, whose
+/// positions count the rows of these groups, pages without selected rows are left out, provided that the locations of
+/// pages are known.
 pub(crate) fn column_ranges(
     metadata: &ParquetMetaData,
     groups: &[usize],
@@ -30,9 +30,9 @@ pub(crate) fn column_ranges(
                     let pages = pages.page_locations();
                     let first = pages.iter().filter_map(|page| u64::try_from(page.offset).ok()).min();
                     let mut ranges = selection.scan_ranges(pages);
-                    // The dictionary precedes the pages.
+                    // The dictionary comes before the pages.
                     ranges.push(chunk.start..first.unwrap_or(chunk.end).clamp(chunk.start, chunk.end));
-                    // Adjacent pages of a column are read together.
+                    // Adjacent pages of a column are read in one range.
                     joined(ranges, 0, u64::MAX)
                 }
                 _ => vec![chunk],
@@ -44,7 +44,8 @@ pub(crate) fn column_ranges(
     units
 }
 
-/// Returns the range of a column in a row group, if it is plausible, because a footer may contain anything.
+/// Returns the range of a column in a row group. Returns `None` if it is not plausible, because a damaged footer may
+/// contain any numbers.
 fn chunk(group: &RowGroupMetaData, leaf: usize) -> Option<Range<u64>> {
     let column = group.columns().get(leaf)?;
     let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
@@ -64,7 +65,8 @@ mod tests {
 
     use super::*;
 
-    /// Two row groups of 100 rows, in pages of 10 rows, with a column of numbers and one of texts with a dictionary.
+    /// Creates two row groups of 100 rows, in pages of 10 rows, with a column of numbers and a column of strings with a
+    /// dictionary.
     fn metadata() -> ArrowReaderMetadata {
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..200));
         let texts: ArrayRef =
@@ -106,7 +108,7 @@ mod tests {
     #[test]
     fn only_pages_with_selected_rows_are_read_and_the_dictionary() {
         let metadata = metadata();
-        // Row 55 of the first group, and no row of the second.
+        // Row 55 of the first group is selected, and no row of the second group.
         let selection =
             RowSelection::from(vec![RowSelector::skip(55), RowSelector::select(1), RowSelector::skip(144)]);
         let ranges = column_ranges(metadata.metadata(), &[0, 1], &[0, 1], Some(selection));
@@ -123,7 +125,7 @@ mod tests {
         assert_eq!(first.len(), 3, "{first:?}");
         assert!(first.contains(&of_page(0)) && first.contains(&of_page(1)), "{first:?}");
         assert!(first.iter().any(|range| range.start == dictionary), "{first:?}");
-        // Only the dictionary of the second group remains.
+        // Of the second group, only the dictionary is read.
         assert_eq!(read(1).len(), 1);
     }
 }

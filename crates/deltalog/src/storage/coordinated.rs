@@ -1,7 +1,8 @@
-//! Commits that an external coordinator decides.
+//! Commits for which an external coordinator decides which writer gets a version.
 //!
-//! The protocol is the same as in the JVM's `BaseExternalLogStore`, so that its writers may commit to the same table
-//! at the same time. `T(N)` is a file with the bytes of version N, `E(N)` the entry of the coordinator.
+//! The protocol is that of the JVM's `BaseExternalLogStore`, so that writers of both kinds may commit to the same table
+//! at the same time. `T(N)` is a file with the content of version N, and `E(N)` is the coordinator's entry for version
+//! N.
 //!
 //! ```text
 //! 0  N.json must not exist
@@ -12,33 +13,34 @@
 //! 5  E(N) becomes complete, and T(N) is deleted
 //! ```
 //!
-//! *Recovery* of an entry that is not complete is steps 4 and 5, with the bytes read from T(N). Every listing of the
-//! log recovers the newest entry first, and a missing commit that is read by its name is recovered as well.
+//! To *recover* an entry that is not complete is to do steps 4 and 5 with the content of T(N). Every listing of the log
+//! recovers the newest entry first. A commit that is read by name but missing is recovered as well.
 //!
-//! Why no commit is lost or duplicated, with writers of both kinds, on a store with put-if-absent or without:
+//! This is why no commit is lost or duplicated, with writers of both kinds, on stores with or without put-if-absent:
 //!
-//! - **One winner.** A process that writes `N.json`, which is the winner of step 3 or a recovery, takes the bytes from
-//!   the T(N) in E(N). E(N) is only put once, so all writes of `N.json` have equal bytes, and it does not matter which
-//!   is the last one: the JVM's writer checks whether the file exists and may still replace it a moment later; on a
-//!   store with conditions, ours cannot.
+//! - **There is one winner.** A process that writes `N.json`, either the winner of step 3 or a recovery, takes the
+//!   content from the T(N) in E(N). E(N) is only put once, so all writes of `N.json` have the same content, and it does
+//!   not matter which is the last. (The JVM's writer checks whether the file exists and may still replace it a moment
+//!   later. On a store with conditional puts, ours cannot.)
 //! - **The entry may have expired.** E(N) is deleted a day after it became complete, when `N.json` has long existed. A
-//!   writer that has passed step 0 before `N.json` existed, and puts its own E(N) after the deletion, would win.
-//!   Therefore step 4 looks at `N.json` again: if it has other bytes, that commit stays, and this writer has lost. The
-//!   same holds for concurrent writers that do not use the coordinator and create `N.json` with a condition.
-//! - **Readers see every acknowledged commit.** A writer of the JVM acknowledges after step 3. E(N+1) is put only if
-//!   `N.json` exists (step 1), so only the newest entry can lack its file, and a listing copies that before it lists.
-//! - **A lost answer does no harm.** The name of T(N) is unique to this attempt: if E(N) contains it, this writer has
-//!   put the entry. If neither the put nor the query that follows it has an answer, the outcome is unknown, and the
+//!   writer that passed step 0 before `N.json` existed could then put its own E(N) and seem to win. Therefore step 4
+//!   looks at `N.json` again: if it has other content, that commit stays, and this writer has lost. The same applies to
+//!   concurrent writers that do not use the coordinator and create `N.json` with a condition.
+//! - **Readers see every acknowledged commit.** The JVM's writer acknowledges a commit after step 3. E(N+1) is only put
+//!   if `N.json` exists (step 1). So only the newest entry can lack its file, and a listing copies that file before it
+//!   lists.
+//! - **A lost response does no harm.** The name of T(N) is unique to this attempt, so if E(N) contains it, this writer
+//!   has put the entry. If neither the put nor the query after it gets a response, the outcome is unknown, and the
 //!   commit rule (`commit::put`) reads `N.json` back, with recovery.
-//! - **Recovery may happen many times and at the same time.** It creates the same bytes, and completes the entry only
-//!   if it still names the same T(N). T(N) is only deleted when E(N) is complete, which means that `N.json` exists. A
-//!   recovery that finds no T(N) looks for `N.json` again.
-//! - **A crash** after step 2 leaves a file that is never read; after 3 or 4 an entry that the next reader or
-//!   writer recovers; after 5 nothing.
+//! - **Recovery may happen several times, even concurrently.** It always creates the same content, and completes the
+//!   entry only if the entry still contains the same T(N). T(N) is only deleted when E(N) is complete, and then
+//!   `N.json` exists. A recovery that does not find T(N) looks for `N.json` again.
+//! - **After a crash**, there may be a file that is never read (after step 2), an entry that the next reader or writer
+//!   recovers (after step 3 or 4), or nothing left to do (after step 5).
 //!
-//! A writer that neither uses the coordinator nor creates with a condition may overwrite commits of other writers, and
-//! they may overwrite its commits. A writer with conditions but without the coordinator is safe with our writers, but
-//! not with the JVM's, which may replace its commit between their check and their copy.
+//! A writer that neither uses the coordinator nor creates commits with a condition may overwrite commits of other
+//! writers, and they may overwrite its commits. A writer that uses conditions but not the coordinator is safe together
+//! with our writers, but not with the JVM's, which may replace its commit between their check and their copy.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -54,10 +56,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::log_name::{LOG_DIRECTORY, LogFileName};
 use crate::runtime::interrupt;
 
-/// The maximum number of attempts to put an entry or a file that is missing afterwards. After that, the commit rule
-/// tries the whole commit again.
+/// The maximum number of attempts to put an entry or a file that turns out to be missing afterwards. After that, the
+/// commit rule repeats the whole commit.
 const TRIES: u32 = 3;
-/// The pause after the first of these attempts. Each later pause is twice as long.
+/// The pause after the first of these attempts. It doubles after each further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The coordinator that decides the commits of a table.
@@ -65,18 +67,19 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct Coordination {
     coordinator: Arc<dyn CommitCoordinator>,
     table_path: String,
-    /// Whether the coordinator belongs to the store, whose clients it uses.
+    /// Whether the coordinator belongs to the store and uses the store's clients.
     is_of_store: bool,
 }
 
 impl Coordination {
-    /// Returns an id that distinguishes the coordinator from others of the same store while it is in use.
+    /// Returns an id that distinguishes this coordinator from other coordinators of the same store, as long as it is in
+    /// use.
     pub(super) fn id(&self) -> usize {
         if self.is_of_store { 0 } else { Arc::as_ptr(&self.coordinator).addr() }
     }
 }
 
-/// The owner of the entry that the coordinator has.
+/// Who has put the entry that the coordinator has.
 enum Claim {
     Own,
     Foreign(CoordinatorEntry),
@@ -84,10 +87,10 @@ enum Claim {
 }
 
 impl Storage {
-    /// Returns the same table with commits that `coordinator` decides.
+    /// Returns the same table, with commits that are decided by `coordinator`.
     ///
-    /// All writers of the table must use the same coordinator. A reader must use it to see a commit whose writer died
-    /// before copying it to the log. The reader then copies it itself, which requires permission to write.
+    /// All writers of the table must use the same coordinator. Readers must use it, too, to see a commit whose writer
+    /// has died before copying it to the log. In that case the reader copies it, which requires permission to write.
     ///
     /// ```
     /// use std::collections::BTreeMap;
@@ -141,7 +144,7 @@ impl Storage {
         self.coordinated_by(coordinator, &scheme, false)
     }
 
-    /// Does the same with the coordinator that the store's options configure.
+    /// Does the same with the coordinator that the options of the store configure.
     #[cfg(feature = "_cloud")]
     pub(super) fn coordinated_by_store(self, coordinator: Arc<dyn CommitCoordinator>, scheme: &str) -> Self {
         self.coordinated_by(coordinator, scheme, true)
@@ -158,7 +161,7 @@ impl Storage {
         self
     }
 
-    /// Returns the table's location as Hadoop's `Path` shows it.
+    /// Returns the table's location in the form in which Hadoop's `Path` shows it.
     pub(super) fn table_path(&self, scheme: &str) -> String {
         let authority = self.url.authority();
         match authority {
@@ -167,8 +170,8 @@ impl Storage {
         }
     }
 
-    /// Returns the coordinator that decides about the file `path`, with the file's name in the log and its version, if
-    /// it is a commit.
+    /// If the file `path` is a commit, returns the coordinator that decides about it, the file's name in the log, and
+    /// its version.
     fn coordination_of<'a>(&self, path: &'a str) -> Option<(&Coordination, &'a str, u64)> {
         let coordination = self.coordination.as_deref()?;
         let name = path.strip_prefix(LOG_DIRECTORY)?.strip_prefix('/')?;
@@ -178,8 +181,8 @@ impl Storage {
         }
     }
 
-    /// Creates a commit by the protocol of the coordinator. Returns `None` if there is no
-    /// coordinator, or if the file is not a commit.
+    /// Creates a commit by the coordinator's protocol. Returns `None` if there is no coordinator, or if the file is not
+    /// a commit.
     ///
     /// # Errors
     /// As [`Storage::put_if_absent`]: nothing was committed.
@@ -218,7 +221,7 @@ impl Storage {
         }))
     }
 
-    /// Makes sure that the commit before `version` is in the log.
+    /// Makes sure that the commit before `version` is in the log, recovering it if necessary.
     fn ensure_previous(&self, with: &Coordination, version: u64) -> Result<()> {
         let Some(previous) = version.checked_sub(1) else { return Ok(()) };
         let name = LogFileName::Commit(previous);
@@ -234,10 +237,10 @@ impl Storage {
         }
     }
 
-    /// Puts an entry, and finds out whose entry the coordinator has afterwards.
+    /// Puts an entry, and determines which entry the coordinator has afterwards.
     ///
     /// # Errors
-    /// The coordinator has refused the first request, which had no effect.
+    /// If the coordinator has refused the first request, which then had no effect.
     fn claim(&self, with: &Coordination, entry: &CoordinatorEntry) -> Result<Claim> {
         let mut last = None;
         for attempt in 0..TRIES {
@@ -249,8 +252,8 @@ impl Storage {
             match with.coordinator.get(&entry.table_path, &entry.file_name) {
                 Ok(Some(found)) if found.temp_path == entry.temp_path => return Ok(Claim::Own),
                 Ok(Some(found)) => return Ok(Claim::Foreign(found)),
-                // The entry was deleted in between, or the put has not taken effect yet. If it takes effect later, the
-                // next put of the same entry finds it.
+                // Either the entry was deleted in between, or the put has not taken effect yet. If it takes effect
+                // later, the next put of the same entry finds it.
                 Ok(None) => {}
                 Err(error) => return Ok(Claim::Unknown(error.in_table(self.url()))),
             }
@@ -272,11 +275,12 @@ impl Storage {
         })))
     }
 
-    /// Creates a file of the log unless it exists. Returns whether the file has these bytes afterwards.
+    /// Creates a file of the log, unless it exists. Returns whether the file then has this content.
     fn publish(&self, path: &str, bytes: &Bytes) -> Result<bool> {
         let mut last = None;
         for attempt in 0..TRIES {
-            // A store that ignores the condition of a create must not replace an existing object.
+            // The file is read first, because a store that ignores the condition of a create would replace an existing
+            // file.
             let put = match self.get_stored(path) {
                 Ok(Some(found)) => return Ok(found == *bytes),
                 Ok(None) => self.create_or_put(path, bytes),
@@ -296,7 +300,7 @@ impl Storage {
         }))
     }
 
-    /// Creates a file; in a store without conditional writes, by an ordinary put.
+    /// Creates a file. In a store without conditional puts, an ordinary put is used.
     fn create_or_put(&self, path: &str, bytes: &Bytes) -> Result<PutOutcome> {
         let Backend::Remote(store) = &self.backend else { return self.put_unchecked(path, bytes.clone()) };
         match store.create(self.path(path)?, bytes.clone().into()) {
@@ -323,7 +327,7 @@ impl Storage {
         file.finish().map(drop)
     }
 
-    /// Deletes the temporary file of an entry, which is not needed any more.
+    /// Deletes the temporary file of an entry, because it is no longer needed.
     fn delete_temporary(&self, entry: &CoordinatorEntry) {
         let path = temporary_path(entry);
         if let Err(error) = self.delete(&path) {
@@ -331,8 +335,8 @@ impl Storage {
         }
     }
 
-    /// Marks in the coordinator that the file of an entry is in the log. A failure is harmless: the next process that
-    /// finds the entry tries again.
+    /// Tells the coordinator that the file of an entry is in the log. If this fails, there is no harm: the next process
+    /// that finds the entry tries again.
     fn acknowledge(&self, with: &Coordination, entry: &CoordinatorEntry) {
         match with.coordinator.complete(entry) {
             Ok(()) => self.delete_temporary(entry),
@@ -345,7 +349,7 @@ impl Storage {
         }
     }
 
-    /// Copies the file of an entry to the log, unless it exists.
+    /// Copies the temporary file of an entry to the log, unless the commit is already there.
     fn recover(&self, with: &Coordination, entry: &CoordinatorEntry) -> Result<()> {
         let path = format!("{LOG_DIRECTORY}/{}", entry.file_name);
         if self.head_stored(&path)?.is_none() {
@@ -354,7 +358,7 @@ impl Storage {
                     self.publish(&path, &bytes)?;
                     tracing::info!(table = self.url(), path, "a commit was copied to the log for its writer");
                 }
-                // Another process copied it first.
+                // Another process has copied it first.
                 None if self.head_stored(&path)?.is_some() => {}
                 None => {
                     return Err(Error::corrupt_log(
@@ -374,7 +378,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Copies the newest commit to the log before `directory` is listed, if that is the log and lacks the commit.
+    /// If `directory` is the log, copies the newest commit to it, if it is missing, before the directory is listed.
     pub(super) fn recover_newest(&self, directory: &str) -> Result<()> {
         let Some(with) = self.coordination.as_deref().filter(|_| directory == LOG_DIRECTORY) else {
             return Ok(());
@@ -387,7 +391,7 @@ impl Storage {
     }
 
     /// Copies a missing commit to the log, if the coordinator has an entry for it. Returns whether it has one. If so,
-    /// the commit exists now unless it was cleaned up: perhaps its writer has just copied it.
+    /// the commit now exists, unless it was cleaned up; its writer may just have copied it.
     pub(super) fn recover_missing(&self, path: &str) -> Result<bool> {
         let Some((with, name, _)) = self.coordination_of(path) else { return Ok(false) };
         let entry = with.coordinator.get(&with.table_path, name);
@@ -397,8 +401,7 @@ impl Storage {
         }
     }
 
-    /// Sends a request to the coordinator, if there is one, to find out whether it answers. Returns whether there is
-    /// one.
+    /// If there is a coordinator, sends it a request to find out whether it responds. Returns whether there is one.
     pub(super) fn ask_coordinator(&self) -> Result<bool> {
         let Some(with) = self.coordination.as_deref() else { return Ok(false) };
         with.coordinator.newest(&with.table_path).map_err(|error| error.in_table(self.url()))?;
@@ -406,17 +409,17 @@ impl Storage {
     }
 }
 
-/// Returns the path of the temporary file, relative to the table.
+/// Returns the path of the temporary file, relative to the table's root.
 fn temporary_path(entry: &CoordinatorEntry) -> String {
     let in_log = format!("{LOG_DIRECTORY}/");
-    // Some versions of `deltalake` state the path relative to the table's root.
+    // Some versions of `deltalake` write the path relative to the table's root instead of the log.
     match entry.temp_path.strip_prefix(&in_log) {
         Some(_) => entry.temp_path.clone(),
         None => in_log + &entry.temp_path,
     }
 }
 
-/// Returns whether the request that failed had no effect.
+/// Returns whether the failed request is known to have had no effect.
 fn is_refusal(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidArgument | ErrorKind::Unsupported)
 }

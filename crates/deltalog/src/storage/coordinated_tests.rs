@@ -11,17 +11,17 @@ use url::Url;
 use super::{CommitCoordinator, CoordinatorEntry, PutOutcome, Storage};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The moment at which a call of the coordinator fails.
+/// How the next call of the coordinator fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
-    /// The next put has no effect.
+    /// The next put fails and has no effect.
     PutBefore,
-    /// The next put has an effect.
+    /// The next put fails, but has an effect.
     PutAfter,
-    /// The next put takes effect, and the query after it gets no answer.
+    /// The next put fails but has an effect, and the query after it fails, too.
     PutAfterAndGet,
-    /// No entry becomes complete.
+    /// Entries cannot be completed.
     Complete,
     /// Every put is refused.
     Denied,
@@ -46,7 +46,7 @@ impl InMemoryCoordinator {
         *self.fault.lock().unwrap() = fault;
     }
 
-    /// Returns whether the fault is `fault`. If so, replaces it by `next`.
+    /// Returns whether the current fault is `fault`. If so, `next` becomes the current fault.
     fn takes(&self, fault: Fault, next: Fault) -> bool {
         let mut current = self.fault.lock().unwrap();
         let is = *current == fault;
@@ -160,7 +160,7 @@ impl Fixture {
         self.storage.list_after("_delta_log", "").unwrap().into_iter().map(|file| file.name).collect()
     }
 
-    /// Puts the entry of a writer that died before copying its commit.
+    /// Puts the entry of a writer that has died before copying its commit to the log.
     fn leave(&self, version: u64, bytes: &str) -> CoordinatorEntry {
         let name = format!("{version:020}.json");
         let entry = CoordinatorEntry::new("s3a://bucket/my table", &name, format!(".tmp/{name}.dead"));
@@ -171,7 +171,7 @@ impl Fixture {
 }
 
 #[test]
-fn a_commit_is_in_the_log_and_its_entry_complete() {
+fn a_committed_version_is_in_the_log_and_its_entry_is_complete() {
     let fixture = fixture();
     assert!(matches!(fixture.put(0, "a"), PutOutcome::Created));
     let entry = fixture.coordinator.only();
@@ -186,7 +186,7 @@ fn a_commit_is_in_the_log_and_its_entry_complete() {
 }
 
 #[test]
-fn the_path_of_a_table_is_that_of_hadoop() {
+fn the_path_of_a_table_is_spelled_as_in_hadoop() {
     let path = |url: &str| {
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let storage = Storage::with_immediate_store(Url::parse(url).unwrap(), store).unwrap();
@@ -200,7 +200,7 @@ fn the_path_of_a_table_is_that_of_hadoop() {
     assert_eq!(path("abfss://c@a.dfs.core.windows.net/t"), "abfss://c@a.dfs.core.windows.net/t");
 }
 
-/// Step 1 of the next commit, a listing, and a read by name each copy it.
+/// Step 1 of the next commit copies it, and so do a listing and a read by name.
 #[test]
 fn a_commit_of_a_dead_writer_is_recovered() {
     type Recover = fn(&Fixture);
@@ -225,9 +225,9 @@ fn a_commit_of_a_dead_writer_is_recovered() {
     }
 }
 
-/// A writer wants the version that a dead writer has committed. It loses, and learns who won.
+/// A writer wants the version that a dead writer has committed. It loses, and learns which commit has won.
 #[test]
-fn the_entry_decides_and_not_the_file() {
+fn the_entry_decides_before_the_file_exists() {
     let fixture = fixture();
     fixture.leave(0, "dead");
     assert!(matches!(fixture.put(0, "late"), PutOutcome::AlreadyExists));
@@ -235,22 +235,22 @@ fn the_entry_decides_and_not_the_file() {
     assert_eq!(fixture.names().len(), 1);
 }
 
-/// The writer copied its commit and died before it notified the coordinator.
+/// The writer has copied its commit, but died before it notified the coordinator.
 #[test]
-fn an_entry_whose_file_is_there_becomes_complete() {
+fn an_entry_whose_file_exists_is_completed() {
     let fixture = fixture();
     fixture.coordinator.set(Fault::Complete);
     assert!(matches!(fixture.put(0, "a"), PutOutcome::Created));
     assert!(!fixture.coordinator.only().is_complete);
     fixture.coordinator.set(Fault::None);
     fixture.delete(&format!("_delta_log/{}", fixture.coordinator.only().temp_path));
-    assert_eq!(fixture.names().len(), 1, "the temporary file is not needed");
+    assert_eq!(fixture.names().len(), 1, "the temporary file is not used");
     assert!(fixture.coordinator.only().is_complete);
     assert_eq!(fixture.object(&commit(0)).unwrap(), "a");
 }
 
 #[test]
-fn a_lost_answer_of_the_coordinator_is_found_out() {
+fn the_outcome_of_a_lost_response_is_determined() {
     for fault in [Fault::PutBefore, Fault::PutAfter] {
         let fixture = fixture();
         fixture.coordinator.set(fault);
@@ -275,9 +275,9 @@ fn a_refusal_of_the_coordinator_commits_nothing() {
     assert!(fixture.storage.get(&commit(0)).unwrap().is_none());
 }
 
-/// The entry of version 0 expires after a slow writer has checked the log and before it puts its own entry.
+/// The entry of version 0 expires after a slow writer has checked the log, but before that writer puts its own entry.
 #[test]
-fn a_file_stays_if_the_entry_came_after_it() {
+fn a_commit_is_kept_if_an_entry_is_put_after_it() {
     #[derive(Debug)]
     struct Slow(Arc<InMemory>, Arc<InMemoryCoordinator>);
     impl CommitCoordinator for Slow {
@@ -312,7 +312,7 @@ fn an_entry_without_files_is_an_error() {
     let error = fixture.storage.list_after("_delta_log", "").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CorruptLog);
     assert!(error.to_string().contains("delete the entries of 's3a://bucket/my table'"), "{error}");
-    // If the entry is complete, it belongs to an earlier table.
+    // A complete entry without a file belongs to an earlier table.
     fixture.coordinator.complete(&entry).unwrap();
     assert!(fixture.names().is_empty());
     let error = fixture.storage.put_if_absent(&commit(0), "a").unwrap_err();
@@ -321,7 +321,7 @@ fn an_entry_without_files_is_an_error() {
 }
 
 #[test]
-fn no_version_is_left_out() {
+fn a_version_is_not_skipped() {
     let fixture = fixture();
     fixture.put(0, "a");
     let error = fixture.storage.put_if_absent(&commit(2), "c").unwrap_err();
@@ -330,7 +330,7 @@ fn no_version_is_left_out() {
 }
 
 #[test]
-fn what_is_no_commit_is_not_coordinated() {
+fn files_other_than_commits_are_not_coordinated() {
     let fixture = fixture();
     for path in ["_delta_log/_last_checkpoint", "_delta_log/00000000000000000001.crc", "a.json"] {
         assert!(matches!(fixture.storage.put_if_absent(path, "x").unwrap(), PutOutcome::Created));
@@ -338,9 +338,9 @@ fn what_is_no_commit_is_not_coordinated() {
     assert!(fixture.coordinator.entries().is_empty());
 }
 
-/// Each version has one winner, in a store without conditions and in a local directory.
+/// Each version has exactly one winner, in a store without conditional puts and in a local directory.
 #[test]
-fn racers_have_one_winner() {
+fn of_concurrent_writers_exactly_one_wins() {
     let directory = tempfile::tempdir().unwrap();
     let coordinator = InMemoryCoordinator::new();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();

@@ -1,58 +1,61 @@
-//! The interface of services that decide which writer gets a version, for stores that cannot decide it, or for other
-//! writers that rely on such a service.
+//! The interface of services that decide which writer gets a version. It is for stores that cannot decide this
+//! themselves, and for tables whose other writers rely on such a service.
 
 use std::fmt;
 
 use crate::error::Result;
 
-/// Decides which writer gets a version of a table: keeps one entry per version, and never replaces it with another
-/// writer's.
+/// Decides which writer gets a version of a table. The service keeps one entry per version, and never replaces it with
+/// the entry of another writer.
 ///
-/// Any service with a put-if-absent operation can be used. `Storage::with_coordinator` says how it is used; with the
-/// feature `s3`, the option `log_store = "dynamodb"` uses DynamoDB as the JVM's `S3DynamoDBLogStore` does.
+/// Any service with a put-if-absent operation can be used. `Storage::with_coordinator` describes how to pass it. With
+/// the feature `s3`, the option `log_store = "dynamodb"` uses DynamoDB in the same way as the JVM's
+/// `S3DynamoDBLogStore`.
 ///
 /// - Calls may come from several threads at the same time.
-/// - A call that returns has taken effect for all processes: every later [`get`](Self::get) and
+/// - When a call has returned, it has taken effect for all processes: every later [`get`](Self::get) and
 ///   [`newest`](Self::newest) sees it.
-/// - An error of [`put_if_absent`](Self::put_if_absent) does not say whether the put took effect. The caller finds out
-///   with [`get`](Self::get), and may put the same entry again.
+/// - An error of [`put_if_absent`](Self::put_if_absent) does not show whether the put has taken effect. The caller
+///   calls [`get`](Self::get) to find out, and may put the same entry again.
 pub trait CommitCoordinator: fmt::Debug + Send + Sync {
-    /// Puts an entry unless there is one for its table and file. Returns whether it was put.
+    /// Puts an entry, unless there already is one for its table and file. Returns whether it was put.
     ///
     /// # Errors
-    /// The service failed. The entry may have been put.
+    /// If the service has failed. The entry may have been put nevertheless.
     fn put_if_absent(&self, entry: &CoordinatorEntry) -> Result<bool>;
 
-    /// Returns the entry of a file of a table.
+    /// Returns the entry for a file of a table.
     ///
     /// # Errors
-    /// The service failed.
+    /// If the service has failed.
     fn get(&self, table_path: &str, file_name: &str) -> Result<Option<CoordinatorEntry>>;
 
-    /// Returns the entry of a table with the greatest file name.
+    /// Returns the entry of a table whose file name is the greatest.
     ///
     /// # Errors
-    /// The service failed.
+    /// If the service has failed.
     fn newest(&self, table_path: &str) -> Result<Option<CoordinatorEntry>>;
 
     /// Records that the file of an entry is in the log, unless the entry no longer exists or belongs to another writer.
-    /// After a day or more the entry may be deleted: by then every writer still running has seen the file.
+    /// The entry may be deleted after a day or more, because by then, every writer that is still running has seen the
+    /// file.
     ///
     /// # Errors
-    /// The service failed. The entry may have been changed.
+    /// If the service has failed. The entry may have been changed nevertheless.
     fn complete(&self, entry: &CoordinatorEntry) -> Result<()>;
 }
 
-/// The entry of one commit.
+/// The coordinator's entry for one commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CoordinatorEntry {
-    /// The location of the table, such as `s3a://bucket/path`: decoded, without a slash at its end unless the table is
-    /// the whole bucket. For S3 the scheme is `s3a`, however the location is spelled, unless an option says otherwise.
+    /// The location of the table, such as `s3a://bucket/path`. It is decoded, and has no slash at its end unless the
+    /// table is the whole bucket. For S3, the scheme is `s3a` however the location is spelled, unless an option sets
+    /// another one.
     pub table_path: String,
     /// The name of the commit in `_delta_log`, such as `00000000000000000007.json`.
     pub file_name: String,
-    /// The path of a file with the bytes of the commit, relative to `_delta_log`.
+    /// The path of a file with the content of the commit, relative to `_delta_log`.
     pub temp_path: String,
     /// Whether the commit is known to be in the log.
     pub is_complete: bool,
@@ -73,7 +76,7 @@ impl CoordinatorEntry {
         }
     }
 
-    /// Returns the entry, marked as complete or not.
+    /// Returns a copy of the entry that is marked as complete, or as not complete.
     #[must_use]
     pub fn with_complete(self, is_complete: bool) -> Self {
         Self { is_complete, ..self }

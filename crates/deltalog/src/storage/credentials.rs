@@ -1,15 +1,16 @@
-//! Credentials that a program provides together with a table, instead of in options or in the environment.
+//! Credentials that a program passes together with a table's location, instead of in options or environment variables.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use crate::error::Result;
 
-/// Hands out credentials for a store. It is called before the first request, and again before they expire.
+/// Provides credentials for a store. It is called before the first request, and again before the credentials expire.
 ///
-/// - It is never called concurrently for one store, and it may be slow: other requests continue to use the credentials
-///   that they have.
-/// - Tables that are open at the same time with the same provider and the same options share what it has returned.
+/// - It is never called concurrently for the same store, and it may be slow: in the meantime, other requests use the
+///   credentials that they already have.
+/// - Tables that are open at the same time with the same provider and the same options share the credentials that it
+///   returns.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -27,13 +28,13 @@ use crate::error::Result;
 /// # Ok::<(), deltalog::Error>(())
 /// ```
 pub trait CredentialProvider: Send + Sync + 'static {
-    /// Returns credentials that are valid now. May block the calling thread.
+    /// Returns credentials that are valid now. This may block the calling thread.
     ///
     /// # Errors
-    /// Any. It becomes the error of the request that needs the credentials, so it must not contain a secret.
+    /// Any error. It becomes the error of the request that needs the credentials, so it must not contain a secret.
     fn credentials(&self) -> Result<Credentials>;
 
-    /// Returns a name for errors, without secrets.
+    /// Returns a name for use in error messages. It must not contain secrets.
     fn name(&self) -> String {
         std::any::type_name::<Self>().to_owned()
     }
@@ -45,7 +46,7 @@ impl<F: Fn() -> Result<Credentials> + Send + Sync + 'static> CredentialProvider 
     }
 }
 
-/// Credentials for a store, and how long they are valid. Without either of the two times, they never expire.
+/// Credentials for a store, and how long they are valid. If neither time is set, they never expire.
 #[derive(Clone)]
 #[cfg_attr(not(feature = "_cloud"), allow(dead_code, reason = "no store takes them"))]
 pub struct Credentials {
@@ -71,7 +72,7 @@ impl Credentials {
         Self { secret, expires_at: None, ask_again_after: None }
     }
 
-    /// Returns an access key for S3. Temporary ones have a session token.
+    /// Creates credentials from an access key for S3. Temporary access keys have a session token.
     pub fn access_key(
         id: impl Into<String>,
         secret: impl Into<String>,
@@ -81,29 +82,29 @@ impl Credentials {
         Self::new(Secret::AccessKey { id: id.into(), secret: secret.into(), session_token })
     }
 
-    /// Returns the key of a storage account of Azure, in base64.
+    /// Creates credentials from the access key of an Azure storage account, in base64.
     pub fn account_key(key: impl Into<String>) -> Self {
         Self::new(Secret::AccountKey(key.into()))
     }
 
-    /// Returns a shared access signature of Azure: the query of a URL.
+    /// Creates credentials from a shared access signature of Azure, which is the query string of a URL.
     pub fn shared_access_signature(query: impl Into<String>) -> Self {
         Self::new(Secret::SharedAccessSignature(query.into()))
     }
 
-    /// Returns an OAuth token for Google Cloud Storage or Azure.
+    /// Creates credentials from an OAuth token for Google Cloud Storage or Azure.
     pub fn bearer_token(token: impl Into<String>) -> Self {
         Self::new(Secret::BearerToken(token.into()))
     }
 
-    /// Sets when they expire. The provider is called again some minutes before, or after half of the time if that is
-    /// short.
+    /// Sets when the credentials expire. The provider is called again some minutes before, or after half of the time if
+    /// the time is short.
     #[must_use]
     pub fn expiring_at(self, time: SystemTime) -> Self {
         Self { expires_at: Some(time), ..self }
     }
 
-    /// Sets the time after which the provider is called again if it is not known when they expire.
+    /// Sets the time after which the provider is called again, for credentials with an unknown expiration.
     #[must_use]
     pub fn asked_again_after(self, time: Duration) -> Self {
         Self { ask_again_after: Some(time), ..self }
@@ -111,7 +112,7 @@ impl Credentials {
 }
 
 impl fmt::Debug for Credentials {
-    /// Without the secret.
+    /// Leaves out the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credentials").field("expires_at", &self.expires_at).finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! Deleting files, and directories that have none.
+//! Deletes files, and directories without files.
 
 use std::fs;
 use std::time::UNIX_EPOCH;
@@ -9,18 +9,19 @@ use super::{Backend, Storage, local, write};
 use crate::error::{Error, Result};
 use crate::runtime::{interrupt, parallel};
 
-/// The number of threads that delete local files. A network file system answers slowly.
+/// The number of threads that delete local files. It may exceed the number of cores, because network file systems
+/// respond slowly.
 const LOCAL_THREADS: usize = 4;
 
-/// The number of files that a thread deletes at a time: as many as one request to S3 can delete.
+/// The number of files that a thread deletes at a time, which is also the number that one request to S3 can delete.
 const FILES_OF_REQUEST: usize = 1000;
 
 /// The number of local files that a thread deletes at a time.
 const LOCAL_FILES: usize = 64;
 
 impl Storage {
-    /// Deletes a file. It is not an error if the file does not exist. An interrupted call still deletes what it has
-    /// written, unless the store is silent.
+    /// Deletes a file. It is not an error if the file does not exist. If the call was interrupted, the file is still
+    /// deleted, unless the store does not respond.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`, `Interrupted`.
@@ -31,7 +32,7 @@ impl Storage {
             Backend::Local => {
                 local::delete(&self.place(path, &located)?).map_err(|error| self.io_error(path, error))
             }
-            // Otherwise each file would have to be waited for in turn.
+            // If the store does not respond, waiting for each file in turn would take too long.
             Backend::Remote(_) if interrupt::is_hurried() => {
                 Err(Error::from(interrupt::Interrupted).at_path(path).in_table(self.url()))
             }
@@ -43,10 +44,11 @@ impl Storage {
     }
 
     /// Deletes files in parallel. In stores that support it, one request deletes many files. It is not an error if a
-    /// file does not exist. An interrupted call stops after the current requests, or after a few local files.
+    /// file does not exist. If the call is interrupted, it stops after the current requests, or after a few local
+    /// files.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied`, `Interrupted`. Some of the files may have been deleted.
+    /// `Unavailable`, `PermissionDenied`, `Interrupted`. Some of the files may have been deleted already.
     #[doc(hidden)]
     pub fn delete_files(&self, paths: &[&str]) -> Result<()> {
         match &self.backend {
@@ -73,7 +75,7 @@ impl Storage {
         }
     }
 
-    /// Removes a directory that contains no files, and its nested directories. Directories with files are kept,
+    /// Removes a directory that contains no files, including its nested directories. Directories with files are kept,
     /// and stores without directories are not changed.
     ///
     /// # Errors
@@ -86,8 +88,8 @@ impl Storage {
         Ok(())
     }
 
-    /// Removes the local directories in `directories` that are empty and have not changed since the time `before_ms`.
-    /// Returns how many were removed. Returns 0 for stores without directories.
+    /// Removes those of the local directories in `directories` that are empty and have not changed since the time
+    /// `before_ms`. Returns how many were removed, which is 0 for stores without directories.
     ///
     /// # Errors
     /// `CorruptLog` for a path that is not valid in the store.
@@ -104,7 +106,7 @@ impl Storage {
                 let modified_ms = modified.and_then(|since| i64::try_from(since.as_millis()).ok());
                 metadata.is_dir() && modified_ms.is_some_and(|modified_ms| modified_ms < before_ms)
             };
-            // A directory that is not empty is kept, and one that was removed concurrently is not an error.
+            // A directory that is not empty is kept, and a directory that another process has removed is not an error.
             let found = fs::symlink_metadata(&path);
             if found.is_ok_and(|metadata| is_old(&metadata)) && fs::remove_dir(&path).is_ok() {
                 removed += 1;

@@ -1,4 +1,4 @@
-//! Decides which thread drives the requests of a remote store.
+//! Determines which thread runs the requests to a remote store.
 
 use std::future::Future;
 use std::io;
@@ -11,13 +11,13 @@ use crate::runtime::interrupt::{self, Interrupted};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Driver {
-    /// The runtime of the process, for stores that wait for a network.
+    /// The threads of the process's async runtime, for stores that wait for a network.
     Runtime,
-    /// The calling thread, for stores that never wait for anything.
+    /// The calling thread, for stores that never have to wait.
     Caller,
 }
 
-/// A request in progress.
+/// A request that was started.
 #[derive(Debug)]
 pub(super) enum Pending<T> {
     Running(Running<(T, Option<Box<Note>>)>),
@@ -25,7 +25,7 @@ pub(super) enum Pending<T> {
 }
 
 impl Driver {
-    /// Starts a request, unless the call is interrupted. Records the store's answer.
+    /// Starts a request, unless the call is interrupted. The store's response is recorded.
     pub(super) fn start<T: Send + 'static>(
         self,
         request: impl Future<Output = T> + Send + 'static,
@@ -39,7 +39,7 @@ impl Driver {
         }
     }
 
-    /// Runs a request to its end. Returns its output, and the last failure that was recorded.
+    /// Runs a request to completion. Returns its output, and the last failure that was recorded.
     pub(super) fn run<T: Send + 'static>(
         self,
         request: impl Future<Output = T> + Send + 'static,
@@ -49,7 +49,7 @@ impl Driver {
 }
 
 impl<T> Pending<T> {
-    /// Waits for the end of the request.
+    /// Waits for the request to complete.
     pub(super) fn wait(self) -> Result<(T, Option<Box<Note>>), Failure> {
         match self {
             Self::Running(running) => running.wait().map_err(without_runtime),

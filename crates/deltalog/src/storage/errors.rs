@@ -1,4 +1,4 @@
-//! The errors of a store, with the table and the path that they are about.
+//! Makes errors of a store, with the table and the path that they are about.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use super::beneath::Refused;
 use crate::error::{Error, ErrorKind};
 
 impl Storage {
-    /// Returns the error for one of the local file system.
+    /// Returns the error for an error of the local file system.
     pub(super) fn io_error(&self, path: &str, error: io::Error) -> Error {
         if let Some(refused) = Refused::of(&error) {
             return self.refused(path, refused);

@@ -1,4 +1,4 @@
-//! Finding and reading files: whole, or by ranges.
+//! Finds and reads files, either whole or by ranges.
 
 use std::io;
 
@@ -13,7 +13,8 @@ use crate::protocol::LogPath;
 use crate::runtime::interrupt;
 
 impl Storage {
-    /// Returns the size and modification time of a file, or `None` if it does not exist. Its name is `path`.
+    /// Returns the size and the modification time of a file, or `None` if it does not exist. Its name in the result is
+    /// `path`.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -29,7 +30,7 @@ impl Storage {
         }
     }
 
-    /// Does the same for the file in the store, without asking a coordinator.
+    /// Does the same for a file in the store, without asking a coordinator for it.
     pub(super) fn head_stored(&self, path: &str) -> Result<Option<FileMeta>> {
         let located = self.path(path)?;
         match &self.backend {
@@ -76,8 +77,8 @@ impl Storage {
         })
     }
 
-    /// Reads a whole file that a listing has shown, from the cache if it has it. Without `listed`, it reads from the
-    /// store.
+    /// Reads a whole file that a listing has shown, from the cache if the cache has it. If `listed` is `None`, reads it
+    /// from the store.
     ///
     /// # Errors
     /// The same as [`Storage::read`].
@@ -106,7 +107,7 @@ impl Storage {
         self.open_listed(path, None)
     }
 
-    /// Opens a file that a listing has shown for ranged reads, which use the cache for the parts that it has.
+    /// Opens a file that a listing has shown for ranged reads. Ranges that the cache has are read from it.
     ///
     /// # Errors
     /// The same as [`Storage::open_file`].
@@ -114,8 +115,8 @@ impl Storage {
         self.open_path(path, &self.path(path)?, listed)
     }
 
-    /// Opens the file at the decoded absolute path `path`. The caller has checked that it is within the roots
-    /// that the user allowed.
+    /// Opens the file at `path`, a decoded absolute path. The caller has checked that it is below a root that the user
+    /// has allowed.
     ///
     /// # Errors
     /// The same as [`Storage::open_file`].
@@ -124,7 +125,7 @@ impl Storage {
         self.open_path(path, &self.absolute(path)?, None)
     }
 
-    /// Opens the file at `path`, which the resolver of the table's paths has allowed.
+    /// Opens the file at `path`, which the table's path resolver has allowed.
     ///
     /// # Errors
     /// The same as [`Storage::open_file`], and `Unsupported` if the file is in another store than the table.
@@ -145,7 +146,7 @@ impl Storage {
         }
     }
 
-    /// Returns whether the file at `path` exists, which the resolver of the table's paths has allowed.
+    /// Returns whether the file at `path`, which the table's path resolver has allowed, exists.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`, and `Unsupported` if the file is in another store than the table.
@@ -153,8 +154,8 @@ impl Storage {
         Ok(self.size_of_log_path(path)?.is_some())
     }
 
-    /// Returns the size of the file at `path` in bytes, which the resolver of the table's paths has allowed; `None` if
-    /// it does not exist.
+    /// Returns the size in bytes of the file at `path`, which the table's path resolver has allowed; `None` if the file
+    /// does not exist.
     ///
     /// # Errors
     /// As [`Storage::has_log_path`].

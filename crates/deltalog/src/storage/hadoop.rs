@@ -1,15 +1,15 @@
 //! The checksums that Hadoop keeps next to local files: `.name.crc` for the file `name`.
 //!
-//! Hadoop refuses to read a file whose checksum does not match its bytes. A program that replaces a file must therefore
-//! remove the checksum, and Hadoop then reads the file unchecked.
+//! Hadoop refuses to read a file whose checksum does not match its content. A program that replaces a file must
+//! therefore remove the checksum. Hadoop then reads the file without checking it.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// Removes Hadoop's checksum of a local file that is about to be replaced, if there is one.
+/// If Hadoop's checksum of a local file exists, removes it, because the file is about to be replaced.
 ///
 /// # Errors
-/// The errors of the file system. The file must not be replaced then.
+/// The errors of the file system. After an error, the file must not be replaced.
 pub(super) fn remove_checksum(file: &Path) -> io::Result<()> {
     let Some(name) = file.file_name() else { return Ok(()) };
     let mut checksum = std::ffi::OsString::from(".");
@@ -27,7 +27,7 @@ mod tests {
 
     use crate::storage::Storage;
 
-    /// Every way to replace a file removes its checksum and no other. Creating a file removes none.
+    /// Every way of replacing a file removes the checksum of this file and no other. Creating a file removes none.
     #[test]
     fn a_replaced_file_has_no_checksum_of_the_old_one() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
-//! Listing directories.
+//! Lists directories.
 //!
-//! Every reader and writer lists the log, which holds one file per version. Files that are not needed are
+//! Every reader and writer lists the log, which has at least one file per version. Files that are not needed are
 //! skipped by their names, without requesting their metadata.
 
 use std::fs;
@@ -12,19 +12,19 @@ use super::{Backend, FileMeta, Storage, markers};
 use crate::error::Result;
 use crate::runtime::interrupt;
 
-/// Whether a listing includes nested directories.
+/// Whether a listing includes the files in nested directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// It includes all files below the directory.
+    /// It includes all files below the directory, at any depth.
     All,
     /// It includes only files directly in the directory.
     One,
 }
 
 impl Storage {
-    /// Returns the files below the directory `directory` whose relative path is greater than `after`, sorted by
-    /// that path in byte order. Nested directories are included. A directory that does not exist has no files, and
-    /// objects that stand for directories are left out ([`markers`]).
+    /// Returns the files below `directory` whose relative path is greater than `after`, sorted by that path in byte
+    /// order. Files in nested directories are included. A directory that does not exist has no files. Objects that
+    /// stand for directories are left out ([`markers`]).
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -33,7 +33,7 @@ impl Storage {
         self.list(directory, after, Depth::All)
     }
 
-    /// Like [`Storage::list_after`], but without files in nested directories.
+    /// Does the same as [`Storage::list_after`], but without the files in nested directories.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -72,7 +72,7 @@ impl Storage {
                 let name = meta.location.as_ref().get(skip..)?.to_owned();
                 Some(FileMeta::of_store(name, &meta))
             })
-            // Stores that do not support offsets or directories return more.
+            // Stores that do not support offsets or directories return more files than requested.
             .filter(|file: &FileMeta| file.name.as_str() > after)
             .filter(|file| depth == Depth::All || !file.name.contains('/'))
             .collect();
@@ -84,8 +84,8 @@ impl Storage {
 
 /// Returns the files below `directory` whose relative path is greater than `after`, sorted by that path.
 ///
-/// A directory that does not exist has no files. Temporary files of the local store and names that are not
-/// UTF-8 are left out, and so are links to directories.
+/// A directory that does not exist has no files. The local store's temporary files, names that are not UTF-8, and links
+/// to directories are left out.
 pub(super) fn list_local(directory: &Path, after: &str, depth: Depth) -> io::Result<Vec<FileMeta>> {
     let mut files = Vec::new();
     walk(directory, "", after, depth, &mut files)?;
@@ -102,7 +102,7 @@ fn walk(
 ) -> io::Result<()> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
-        // The path is a file, which has nothing below it.
+        // The path is a file, so there is nothing below it.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(());
         }
@@ -111,7 +111,7 @@ fn walk(
     for entry in entries {
         let entry = entry?;
         let Some(name) = entry.file_name().to_str().map(|name| format!("{prefix}{name}")) else { continue };
-        // A directory may contain names after `after` although its own name sorts before `after`.
+        // A directory may contain names greater than `after`, although its own name is less than `after`.
         let kind = entry.file_type()?;
         let is_skipped = kind.is_file() && (name.as_str() <= after || is_staged(&name));
         if is_skipped || (kind.is_dir() && depth == Depth::One) {
@@ -129,8 +129,8 @@ fn walk(
     Ok(())
 }
 
-/// Returns what an entry of a directory or its link leads to; `None` if that does not exist, for example because it was
-/// deleted concurrently. An entry that is not a link is returned as it is.
+/// Returns the target of a directory entry that is a link; `None` if the target does not exist, for example because it
+/// was just deleted. An entry that is not a link is returned unchanged.
 pub(super) fn followed(entry: &fs::DirEntry) -> io::Result<Option<fs::Metadata>> {
     match fs::metadata(entry.path()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -139,8 +139,8 @@ pub(super) fn followed(entry: &fs::DirEntry) -> io::Result<Option<fs::Metadata>>
     }
 }
 
-/// Returns the entry that [`list_local`] would return for the file `path`, with the name `name`. Returns `None`
-/// if the file does not exist or is a directory.
+/// Returns the same entry for the file `path`, named `name`, as [`list_local`] would. Returns `None` if the file does
+/// not exist or is a directory.
 pub(super) fn head_local(path: &Path, name: &str) -> io::Result<Option<FileMeta>> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => Ok(None),
@@ -160,12 +160,12 @@ pub(super) fn file_meta(name: String, metadata: &fs::Metadata) -> io::Result<Fil
     };
     let ms = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
     let modified_ms = if is_before { -ms } else { ms };
-    // Inode numbers are not used: on some network file systems they change with every mount.
+    // Inode numbers are not used, because on some network file systems they change with every mount.
     let tag = u64::try_from(since.as_nanos()).ok();
     Ok(FileMeta { name, size: metadata.len(), modified_ms, tag })
 }
 
-/// Returns whether `name` belongs to an unfinished put of the local store: `name#7`.
+/// Returns whether `name` belongs to an unfinished put of the local store, such as `name#7`.
 pub(super) fn is_staged(name: &str) -> bool {
     name.rsplit_once('#').is_some_and(|(_, digits)| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
@@ -178,7 +178,7 @@ mod tests {
 
     use crate::storage::{FileMeta, Storage};
 
-    /// The same root, listed as a local directory and through the interface for remote stores.
+    /// Opens the same root in two ways: as a local directory, and through the interface for remote stores.
     fn both(root: &std::path::Path) -> [Storage; 2] {
         let ours = Storage::open(root.to_str().unwrap(), []).unwrap();
         let url = ours.root().clone();
@@ -195,7 +195,7 @@ mod tests {
             std::fs::write(path, file).unwrap();
         }
         let [ours, store] = both(root.path());
-        // The store derives its tags from different properties of a file.
+        // The store derives its tags from other properties of a file, so tags are not compared.
         let untagged = |files: Vec<FileMeta>| -> Vec<FileMeta> {
             files.into_iter().map(|file| FileMeta { tag: None, ..file }).collect()
         };
@@ -211,7 +211,7 @@ mod tests {
         assert!(ours.list_after("nothing", "").unwrap().is_empty());
     }
 
-    /// A file that was replaced is detected by comparing its entry in a listing with a request by name.
+    /// To detect that a file was replaced, its entry in a listing is compared with the result of a request by name.
     #[test]
     fn a_listing_and_a_request_by_name_agree() {
         let root = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
-//! Files of the local file system.
+//! Reads and writes files of the local file system.
 //!
-//! Everything here is blocking I/O of the standard library. It needs no async runtime, and may be called from within
+//! All functions here use the standard library's blocking I/O. They need no async runtime, and may be called inside
 //! one.
 
 use std::fs::{self, File, Metadata};
@@ -16,12 +16,12 @@ use super::beneath::Place;
 use super::names::Unpublished;
 use super::write::{DirectoriesToSync, Staged};
 
-/// Returns the file at an absolute path of a store.
+/// Returns the local path for an absolute path of a store.
 pub(super) fn file(path: &object_store::path::Path) -> object_store::Result<PathBuf> {
     LocalFileSystem::new().path_to_filesystem(path)
 }
 
-/// Reads a whole file, with its state. A directory is not a file.
+/// Reads a whole file and returns it with its state. A directory is not treated as a file.
 pub(super) fn read(place: &Place) -> io::Result<(Bytes, UpdateVersion)> {
     let (mut file, metadata) = place.open().map_err(|error| match error.kind() {
         io::ErrorKind::IsADirectory => io::ErrorKind::NotFound.into(),
@@ -32,7 +32,7 @@ pub(super) fn read(place: &Place) -> io::Result<(Bytes, UpdateVersion)> {
     Ok((bytes.into(), state(&metadata)))
 }
 
-/// Returns what changes when the file is replaced.
+/// Returns values that change if the file is replaced.
 fn state(metadata: &Metadata) -> UpdateVersion {
     let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let modified = modified.unwrap_or_default().as_nanos();
@@ -56,8 +56,8 @@ pub(super) struct Created {
     directories: DirectoriesToSync,
 }
 
-/// Writes a new file, and creates the directories of `path`. [`Created::publish`] gives the file that name. After an
-/// error it never gets it.
+/// Writes a new file, and creates the directories of `path`. [`Created::publish`] then gives the file the name `path`.
+/// If this fails, the file never gets that name.
 pub(super) fn create(path: &Path, content: &PutPayload) -> io::Result<Created> {
     let directories = DirectoriesToSync::of_new(path);
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
@@ -66,16 +66,17 @@ pub(super) fn create(path: &Path, content: &PutPayload) -> io::Result<Created> {
     for bytes in content.iter() {
         file.write_all(bytes)?;
     }
-    // A file must not appear without its content, even after a power failure.
+    // A file must not become visible without its content, even after a power failure.
     file.sync_all()?;
     Ok(Created { staged, directories })
 }
 
 impl Created {
-    /// Gives the file its name, unless another file has it. Returns whether the file got the name; it is then durable.
+    /// Gives the file its final name, unless another file has that name. Returns whether it got the name. If so, it is
+    /// durable.
     ///
-    /// After an error that is not a refusal the file may exist: the file system may refuse to sync the directory
-    /// that already contains it.
+    /// After an error, the file may exist nevertheless, unless the error is a refusal: the file system may have failed
+    /// to sync the directory that already contains the file.
     pub(super) fn publish(self) -> Result<bool, Unpublished> {
         let is_created = self.staged.publish_if_absent()?;
         if is_created {

@@ -1,4 +1,4 @@
-//! The location of a table: turns a path or a URL into a URL.
+//! Parses the location of a table, which is a path or a URL, and returns it as a URL.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -8,10 +8,10 @@ use url::Url;
 use crate::error::{Error, Result};
 use crate::protocol::path;
 
-/// Parses a location: a URL with a scheme, or else a path of the local file system, which is made absolute.
+/// Parses a location: a URL with a scheme, or a path of the local file system, which is made absolute.
 ///
 /// # Errors
-/// `InvalidArgument` for an empty text and for a URL that does not parse.
+/// `InvalidArgument` for an empty string and for an invalid URL.
 pub fn parse_location(uri: &str) -> Result<Url> {
     if uri.is_empty() {
         return Err(
@@ -19,7 +19,7 @@ pub fn parse_location(uri: &str) -> Result<Url> {
         );
     }
     match uri.split_once(':') {
-        // Hadoop writes file:/path and others file:///path; percent escapes are decoded in both.
+        // Hadoop writes file:/path, and other software writes file:///path. Percent escapes are decoded in both.
         Some((scheme, rest)) if is_scheme(scheme) && rest.starts_with('/') => {
             let url = Url::parse(uri)
                 .map_err(|error| Error::invalid_argument("the location is not a URL").with_source(error))?;
@@ -34,7 +34,7 @@ pub fn parse_location(uri: &str) -> Result<Url> {
 }
 
 fn is_scheme(text: &str) -> bool {
-    // A single letter is a drive, not a scheme.
+    // A single letter before the colon is a drive of Windows, not a scheme.
     text.len() > 1
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
@@ -43,7 +43,8 @@ fn is_scheme(text: &str) -> bool {
 fn from_path(path: &str) -> Result<Url> {
     let bad = || Error::invalid_argument(format!("the location '{path}' is not a path"));
     let absolute = std::path::absolute(path).map_err(|error| bad().with_source(error))?;
-    // `absolute` keeps "..". If links are involved, resolving it in a URL gives a different path than the file system.
+    // `absolute` keeps "..". If the path contains links, resolving ".." in a URL would give another path than the file
+    // system does.
     let has_parent = absolute.components().any(|part| part == Component::ParentDir);
     let resolved = if has_parent {
         resolve_parents(&absolute).map_err(|error| bad().with_source(error))?
@@ -72,12 +73,12 @@ fn resolve_parents(path: &Path) -> io::Result<PathBuf> {
     Ok(resolved)
 }
 
-/// Returns the URL for messages: without user information, query and trailing slash.
+/// Returns the URL for messages: without user information, query string and trailing slash.
 pub(crate) fn redacted(url: &Url) -> String {
     path::redacted(url.as_str()).trim_end_matches('/').to_owned()
 }
 
-/// Returns the URL of the decoded relative path `path` below `root`, for messages.
+/// Returns the URL of `path`, a decoded relative path below `root`, for messages.
 pub(crate) fn join(root: &Url, path: &str) -> String {
     let mut url = root.clone();
     if let Ok(mut segments) = url.path_segments_mut() {
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn parents_are_those_of_the_file_system() {
+    fn parent_directories_are_resolved_as_by_the_file_system() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("a/b")).unwrap();
@@ -129,7 +130,7 @@ mod tests {
         let url = |relative: &str| {
             parse_location(root.join(relative).to_str().unwrap()).unwrap().to_file_path().unwrap()
         };
-        // `..` leads to the parent of the link's target, also in a path that does not exist yet.
+        // `..` leads to the parent of the link's target, even for a path that does not exist yet.
         assert_eq!(url("link/../t"), root.join("a/t"));
         assert_eq!(url("new/../t/u"), root.join("t/u"));
         assert_eq!(url("a/b/../../t"), root.join("t"));

@@ -1,26 +1,26 @@
-//! Objects that stand for directories, which other clients create in addition to the files.
+//! Leaves out objects that stand for directories, which other clients create in addition to files.
 //!
-//! | object, without content | who makes it |
+//! | empty object | created by |
 //! | --- | --- |
 //! | `dir/` | Hadoop's `s3a`, the consoles of S3 and Google, Google's connector for Hadoop |
 //! | `dir_$folder$` | Hadoop's `s3n`, EMR |
 //! | `dir`, with the metadata `hdi_isfolder` | Hadoop in accounts of Azure without a hierarchical namespace |
 //!
-//! In accounts of Azure with a hierarchical namespace, directories are listed as well; the client leaves them out, by
-//! their resource type. It also takes the slash off the end of a name. So the first and the third kind look like an
-//! empty file with the name of a directory.
+//! In Azure accounts with a hierarchical namespace, directories are listed as well; the client leaves them out by their
+//! resource type. The client also removes a slash from the end of a name. So objects of the first and third kind look
+//! like an empty file with the name of a directory.
 
 use std::collections::HashSet;
 
 use super::FileMeta;
 
-/// The suffix of markers that are siblings of their directories.
+/// The suffix of the objects that are stored next to the directories they stand for.
 const SUFFIX: &str = "_$folder$";
 
-/// Removes markers from a listing. An empty object with the name of a directory without files is kept: it cannot be
-/// distinguished from an empty file.
+/// Removes these objects from a listing. An empty object whose name is that of a directory without files is kept,
+/// because it cannot be distinguished from an empty file.
 pub(super) fn remove(files: &mut Vec<FileMeta>) {
-    // Files of tables are not empty, so usually there is nothing to do.
+    // The files of tables are not empty, so there is usually nothing to do.
     if files.iter().all(|file| file.size > 0) {
         return;
     }
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_content_is_no_marker() {
+    fn a_file_with_content_is_kept() {
         assert_eq!(left(&[("a", 1), ("a/b", 1), ("b", 0)]), ["a", "a/b", "b"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What a store says of a file.
+//! The metadata of a file in a store.
 
 use object_store::ObjectMeta;
 
@@ -13,7 +13,7 @@ pub struct FileMeta {
     pub size: u64,
     /// The modification time in milliseconds since the epoch.
     pub modified_ms: i64,
-    /// A number that changes when the file is replaced: derived from the entity tag of the store, or from the
+    /// A number that changes when the file is replaced. It is derived from the store's entity tag, or from the
     /// modification time of a local file in nanoseconds. `None` if neither is known.
     pub tag: Option<u64>,
 }
@@ -28,12 +28,13 @@ impl FileMeta {
         }
     }
 
-    /// Returns what the cache recognizes the file by, if the store has given it an entity tag.
+    /// Returns the values by which the cache recognizes the file, if the store has given it an entity tag.
     pub(crate) fn listed(&self) -> Option<Listed> {
         self.tag.map(|tag| Listed { size: self.size, tag })
     }
 
-    /// Returns whether `other`, a file with the same path, is the same object and not a replacement of it.
+    /// Returns whether `other`, a file with the same path, is still the same object, that is, whether the file was not
+    /// replaced.
     pub(crate) fn is_same_object(&self, other: &Self) -> bool {
         self.size == other.size
             && match (self.tag, other.tag) {

@@ -1,14 +1,14 @@
-//! The I/O layer: a table's root in an object store.
+//! All I/O of the crate: reads and writes the files below a table's root, in a local directory or in a remote store.
 //!
-//! [`Storage`] names files by their decoded path relative to the table's root, such as
-//! `_delta_log/00000000000000000007.json`. All calls block; asynchronous callers use a blocking task.
+//! [`Storage`] names a file by its decoded path relative to the table's root, such as
+//! `_delta_log/00000000000000000007.json`. All calls block, so asynchronous callers must use a blocking task.
 //!
-//! - Creating a file is put-if-absent and is never retried: a retry that finds the file of the first try would
-//!   be mistaken for a conflict ([`PutOutcome`]).
-//! - A file is reported as missing only if the store says so. Every other failure is `Unavailable` or
+//! - A file is created by a put-if-absent, which is never retried: a retry that finds the file created by the first try
+//!   would be taken for a conflict ([`PutOutcome`]).
+//! - A file is only reported as missing if the store says so. Every other failure is reported as `Unavailable` or
 //!   `PermissionDenied`.
-//! - On a local file system, a put syncs the file and its directory before it returns. Only commits and data files
-//!   create directories, see `beside`.
+//! - On a local file system, a put syncs the file and its directory before it returns. Directories are only created for
+//!   commits and data files (see `beside`).
 
 mod answers;
 mod beneath;
@@ -80,32 +80,32 @@ pub use replace::FileState;
 pub(crate) use surroundings::Surroundings;
 pub use write::FileWriter;
 
-/// The hint for a file that the log refers to and that does not exist. Spark's errors repeat it.
+/// The hint for a file that does not exist although the log refers to it. Spark's errors use the same text.
 pub(crate) const MISSING_FILE_HINT: &str = concat!(
     "the log refers to this file, but it was vacuumed (if this is an old version) or deleted by hand: ",
     "read a newer version, or restore the file"
 );
 
-/// The number of files of a remote store that are read at the same time, unless an option says otherwise.
+/// The number of files that are read from a remote store at the same time, unless an option sets it.
 const REQUESTS: usize = 16;
 
-/// The root of a table in a store. Cheap to clone.
+/// The root of a table in a store. It is cheap to clone.
 #[derive(Clone)]
 pub struct Storage {
     url: Arc<Url>,
     base: Path,
     backend: Backend,
-    /// Files that are read from memory instead of the store.
+    /// Files that are kept in memory and read instead of the store.
     held: Arc<HashMap<String, Bytes>>,
-    /// The coordinator that decides commits, if the store itself does not.
+    /// The coordinator that decides commits, if the store cannot decide them itself.
     coordination: Option<Arc<Coordination>>,
-    /// The cache on the local disk, if the user wants one.
+    /// The cache on the local disk, if the user has configured one.
     cache: Option<Arc<Cache>>,
-    /// The limits for the size of batches with rows of data files.
+    /// The limits for the size of batches of rows.
     batch_bytes: BatchBytes,
 }
 
-/// Where the files of a table are.
+/// The place where the files of a table are stored.
 #[derive(Clone)]
 enum Backend {
     Local,
@@ -113,7 +113,8 @@ enum Backend {
 }
 
 impl Storage {
-    /// Returns the requests to the cache on the local disk through this value and its clones; `None` without a cache.
+    /// Returns counts of the requests to the cache on the local disk, by this value and its clones; `None` if there is
+    /// no cache.
     pub fn cache_statistics(&self) -> Option<CacheStatistics> {
         self.cache.as_ref().map(|cache| cache.statistics())
     }
@@ -123,8 +124,8 @@ impl Storage {
         format!("{}://{}/{located}", self.url.scheme(), self.url.authority())
     }
 
-    /// Returns the same root with `files`, pairs of path and bytes, which are read as if the store had them.
-    /// Listings do not show them.
+    /// Returns the same root with additional `files`, pairs of a path and its content. They can be read as if the store
+    /// had them, but listings do not show them.
     #[must_use]
     #[doc(hidden)]
     pub fn holding(&self, files: impl IntoIterator<Item = (String, Bytes)>) -> Self {
@@ -133,13 +134,13 @@ impl Storage {
         Self { held: Arc::new(held), ..self.clone() }
     }
 
-    /// Returns the number of threads that read or decode `files` at the same time. With a remote store most of them
-    /// wait for answers.
+    /// Returns the number of threads that read or decode `files` files at the same time. With a remote store, most of
+    /// them wait for responses.
     pub(crate) fn readers(&self, files: usize) -> usize {
         self.most_readers().min(files)
     }
 
-    /// Returns the number of threads for any number of files.
+    /// Returns the number of threads for an unknown number of files.
     pub(crate) fn most_readers(&self) -> usize {
         match &self.backend {
             Backend::Remote(store) if store.waits() => match store.reads().concurrency {
@@ -150,20 +151,20 @@ impl Storage {
         }
     }
 
-    /// Returns the limits for the size of batches with rows of data files.
+    /// Returns the limits for the size of batches of rows.
     pub(crate) fn batch_bytes(&self) -> BatchBytes {
         self.batch_bytes
     }
 
-    /// Limits batches of rows to about `bytes` bytes, and arrays to 64 times that size, so that a test of wide rows
-    /// needs only a few rows.
+    /// Limits batches of rows to about `bytes` bytes, and arrays to 64 times as much, so that tests of wide rows need
+    /// only a few rows.
     #[doc(hidden)]
     #[must_use]
     pub fn with_batch_bytes(self, bytes: usize) -> Self {
         Self { batch_bytes: BatchBytes::of(bytes), ..self }
     }
 
-    /// Returns whether a file can only be created in a directory that exists.
+    /// Returns whether a file can only be created in an existing directory.
     pub(crate) fn has_directories(&self) -> bool {
         matches!(self.backend, Backend::Local)
     }
@@ -173,8 +174,8 @@ impl Storage {
         matches!(&self.backend, Backend::Remote(store) if store.waits())
     }
 
-    /// Returns two numbers that identify the store among the open ones. Stores differ by account, options, credentials
-    /// and coordinator of commits. All local files are one store.
+    /// Returns two numbers that identify the store among all open stores. Stores differ by account, options,
+    /// credentials and commit coordinator. All local files belong to one store.
     #[doc(hidden)]
     pub fn store_id(&self) -> (usize, usize) {
         let store = match &self.backend {
@@ -184,7 +185,7 @@ impl Storage {
         (store, self.coordination.as_deref().map_or(0, Coordination::id))
     }
 
-    /// Returns the URL of the table's root, without user information, query and trailing slash.
+    /// Returns the URL of the table's root, without user information, query string and trailing slash.
     pub fn url(&self) -> String {
         location::redacted(&self.url)
     }
@@ -224,13 +225,13 @@ impl Storage {
         })
     }
 
-    /// Returns the local path of a path of the store.
+    /// Returns the local path for a path of the store.
     fn place(&self, path: &str, located: &Path) -> Result<Place> {
         let file = |path_of: &Path| local::file(path_of).map_err(|error| self.error(path, error));
         Ok(Place::new(file(located)?, &file(&self.base)?))
     }
 
-    /// Returns the local file or directory at a path of the store, for what creates or lists it.
+    /// Returns the local file or directory for a path of the store, for callers that create it or list it.
     fn local_file(&self, path: &str, located: &Path) -> Result<PathBuf> {
         let place = self.place(path, located)?;
         place.path().map(std::path::Path::to_owned).map_err(|error| self.io_error(path, error))

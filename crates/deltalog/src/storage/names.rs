@@ -1,22 +1,24 @@
-//! Gives a complete local file its name, unless another file has that name. Every commit to a local table is this step.
+//! Gives a complete local file its name, unless another file has that name. Every commit to a local table is made in
+//! this way.
 //!
-//! - This is done with a hard link, which is created or refused in one step. The file already has its content.
-//! - Some file systems have no hard links: FAT and exFAT, many FUSE file systems, some network shares. There, Linux and
-//!   macOS can rename a file without replacing another one. Both operations fail if the name exists, so writers may use
-//!   either of them concurrently.
-//! - A file system that supports neither is refused at the first commit. A check before a plain rename would let a
-//!   writer replace the commit of another one.
-//! - A refusal is certain: the file was not renamed. The outcome is unknown only if a network file system may have
-//!   renamed the file before it failed to answer.
+//! - A hard link is used, which either is created or fails, in one step. At that time, the file already has its
+//!   content.
+//! - Some file systems do not have hard links: FAT and exFAT, many FUSE file systems, some network shares. There, Linux
+//!   and macOS can rename a file without replacing another one. Both operations fail if the name exists, so concurrent
+//!   writers may use different ones.
+//! - A file system that supports neither is refused at the first commit. If a plain rename after a check were used
+//!   instead, a writer could replace the commit of another one.
+//! - After a refusal, it is certain that the file was not renamed. The outcome is only unknown if a network file system
+//!   may have renamed the file before it failed to respond.
 
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// Why a file did not get its name.
+/// The reason why a file did not get its name.
 #[derive(Debug)]
 pub(super) enum Unpublished {
-    /// The file does not have the name.
+    /// The file certainly does not have the name.
     Refused(io::Error),
     /// The file may have the name.
     Unknown(io::Error),
@@ -30,7 +32,7 @@ impl Unpublished {
     }
 }
 
-/// The error for a file system that supports neither hard links nor such renames.
+/// The error for a file system that supports neither hard links nor renames that replace nothing.
 #[derive(Debug)]
 struct LacksBoth {
     link: io::Error,
@@ -49,13 +51,13 @@ impl fmt::Display for LacksBoth {
 
 impl std::error::Error for LacksBoth {}
 
-/// Returns whether an error says that the file system supports neither.
+/// Returns whether `error` says that the file system supports neither of the two operations.
 pub(super) fn lacks_both(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|error| error.is::<LacksBoth>())
 }
 
-/// Gives the file `from` the name `to`, unless another file has it. Returns whether the file got the name. It may keep
-/// its old name, too.
+/// Gives the file `from` the name `to`, unless another file has that name. Returns whether it got the name. The file
+/// may also keep its old name.
 pub(super) fn publish_if_absent(from: &Path, to: &Path) -> Result<bool, Unpublished> {
     publish(|| std::fs::hard_link(from, to), || rename_if_absent(from, to))
 }
@@ -70,7 +72,8 @@ fn publish(
                 io::ErrorKind::Unsupported,
                 LacksBoth { link, rename },
             ))),
-            // If the request is repeated, the server no longer finds the old name.
+            // The server may have renamed the file already. If the request is then repeated, the server no longer finds
+            // the old name.
             Err(rename) if rename.kind() == io::ErrorKind::NotFound => Err(Unpublished::Unknown(rename)),
             renamed => created(renamed),
         },
@@ -87,8 +90,8 @@ fn created(result: io::Result<()>) -> Result<bool, Unpublished> {
     }
 }
 
-/// Returns whether the error means that the call is not supported, at all or by this file system. Linux returns `EPERM`
-/// for unsupported links and `EINVAL` for unsupported flags; FUSE returns `ENOSYS`.
+/// Returns whether the error means that the call is not supported, either by the system or by this file system. Linux
+/// returns `EPERM` for unsupported links and `EINVAL` for unsupported flags; FUSE returns `ENOSYS`.
 #[cfg(unix)]
 fn is_missing(error: &io::Error) -> bool {
     use rustix::io::Errno;
@@ -97,14 +100,14 @@ fn is_missing(error: &io::Error) -> bool {
         || missing.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-/// `ERROR_INVALID_FUNCTION` and `ERROR_NOT_SUPPORTED`.
+/// Checks for `ERROR_INVALID_FUNCTION` and `ERROR_NOT_SUPPORTED`.
 #[cfg(not(unix))]
 fn is_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Unsupported || matches!(error.raw_os_error(), Some(1 | 50))
 }
 
-/// Returns whether an error means that the file was not renamed. A server may have renamed it before the connection was
-/// lost, or before a disk failed.
+/// Returns whether an error means that the file was not renamed. If a connection was lost or a disk has failed, a
+/// server may have renamed it before that.
 fn is_refusal(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(
@@ -145,7 +148,7 @@ mod tests {
         errno.map_or(Ok(()), |errno| Err(errno.into()))
     }
 
-    /// The outcome, and whether the rename was tried.
+    /// Returns the outcome, and whether the rename was tried.
     fn outcome(link: Option<Errno>, rename: Option<Errno>) -> (String, bool) {
         let mut is_tried = false;
         let published = publish(
@@ -166,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_system_without_links_is_asked_to_rename_and_only_an_unclear_failure_is_unknown() {
+    fn without_hard_links_a_rename_is_tried_and_only_ambiguous_failures_are_unknown() {
         let unused = Some(Errno::IO);
         for (link, rename, expected) in [
             (None, unused, ("created", false)),

@@ -1,4 +1,5 @@
-//! Opening the root of a table: on the local disk, in a store that its URL names, or in one that the caller has.
+//! Opens the root of a table: on the local disk, in the store that its URL names, or in a store that the caller
+//! provides.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,11 +19,11 @@ use crate::error::{Error, Result};
 use crate::runtime::row_bytes::BatchBytes;
 
 impl Storage {
-    /// Opens the location `uri`: a path, or a URL. Nothing is read or created.
+    /// Opens the location `uri`, which is a path or a URL. Nothing is read or created.
     ///
-    /// The schemes are `file`, and if the crate's features are on, `s3` (also `s3a`, `s3n`), `gs`, `abfss` (also
-    /// `abfs`, `wasbs`, `az`) and `hdfs`. `options` are the store's options, by the names of `object_store`.
-    /// They override the variables of the environment.
+    /// The scheme of a URL is `file` or, if the crate's feature for it is enabled, `s3` (also `s3a`, `s3n`), `gs`,
+    /// `abfss` (also `abfs`, `wasbs`, `az`) or `hdfs`. `options` are the store's options, with the names of
+    /// `object_store`. They override environment variables.
     ///
     /// # Errors
     /// `Unsupported` for an unknown scheme, `InvalidArgument` for an unknown option or an invalid location.
@@ -30,11 +31,11 @@ impl Storage {
         Self::open_any(uri, options, None)
     }
 
-    /// Does the same with credentials that `provider` hands out, instead of credentials from the options or the
+    /// Does the same with the credentials that `provider` returns, instead of credentials from the options or the
     /// environment.
     ///
     /// # Errors
-    /// The same as [`Storage::open`]. Errors of the provider are errors of the first request.
+    /// As [`Storage::open`]. If the provider fails, its error becomes the error of the first request.
     pub fn open_with_credentials<'a>(
         uri: &str,
         options: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -89,8 +90,7 @@ impl Storage {
             .with_hint("use a local path, or turn on the crate's feature 's3', 'gcs' or 'azure'"))
     }
 
-    /// Opens the table's root `url` in a store that the caller provides. The path of `url` is the path in the
-    /// store.
+    /// Opens the table's root `url` in a store that the caller provides. The path in the store is the path of `url`.
     ///
     /// # Errors
     /// `InvalidArgument` if the path of `url` cannot be a path in a store.
@@ -98,8 +98,8 @@ impl Storage {
         Self::build(url, Backend::Remote(Remote::new(store)))
     }
 
-    /// Does the same with a store that never waits, such as an in-memory store: its requests run on the caller's
-    /// thread.
+    /// Does the same as [`Storage::with_store`] for a store that never has to wait, such as an in-memory store. Its
+    /// requests run on the calling thread.
     ///
     /// # Errors
     /// The same as [`Storage::with_store`].
@@ -128,11 +128,11 @@ impl Storage {
         })
     }
 
-    /// Returns the same root with a cache of immutable files in the directory `directory` of the local disk, which
-    /// takes at most `limit` bytes. All processes of this user may use the same directory. If the directory cannot be
-    /// used, logs a warning. Local files are not cached.
+    /// Returns the same root with a cache of immutable files in `directory` on the local disk. The cache takes at most
+    /// `limit` bytes. All processes of this user may use the same directory. If the directory cannot be used, logs a
+    /// warning. Local files are not cached.
     ///
-    /// Two stores that have different files under the same URL need different directories.
+    /// If two stores have different files under the same URL, they need different directories.
     #[must_use]
     pub fn with_cache(self, directory: impl Into<PathBuf>, limit: u64) -> Self {
         let cache = match &self.backend {

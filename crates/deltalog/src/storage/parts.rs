@@ -1,4 +1,4 @@
-//! An upload in parts that has begun.
+//! An upload in parts that was begun.
 
 use std::collections::VecDeque;
 
@@ -14,10 +14,10 @@ const PARALLEL: usize = 4;
 type Result<T> = std::result::Result<T, Failure>;
 type Answer<T> = object_store::Result<T>;
 
-/// The parts of an object. Parts that are being uploaded are in memory.
+/// The parts of an object that are still being uploaded. They are in memory.
 #[derive(Debug)]
 pub(super) struct Parts {
-    /// `None` after a request that has panicked.
+    /// `None` after a request has panicked.
     upload: Option<Box<dyn MultipartUpload>>,
     under_way: VecDeque<Pending<Answer<()>>>,
     driver: Driver,
@@ -28,8 +28,8 @@ impl Parts {
         Self { upload: Some(upload), under_way: VecDeque::new(), driver }
     }
 
-    /// Sends the next part, after waiting until few enough parts are in progress. The error may concern an earlier
-    /// part.
+    /// Sends the next part, after waiting until there are few enough parts in progress. An error may be about an
+    /// earlier part.
     pub(super) fn put(&mut self, part: Vec<u8>) -> Result<()> {
         if self.under_way.len() >= PARALLEL {
             self.wait_for_first()?;
@@ -40,7 +40,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Waits for all parts, and completes the object.
+    /// Waits until all parts are uploaded, and completes the object.
     pub(super) fn complete(&mut self) -> Result<()> {
         while !self.under_way.is_empty() {
             self.wait_for_first()?;
@@ -51,14 +51,15 @@ impl Parts {
         })
     }
 
-    /// Aborts the upload. A part that is still being sent would remain in the store.
+    /// Aborts the upload. First waits for parts that are still being sent, because they would otherwise remain in the
+    /// store.
     pub(super) fn abort(&mut self) -> Result<()> {
         interrupt::shielded(|| self.abort_shielded())
     }
 
     fn abort_shielded(&mut self) -> Result<()> {
         while !self.under_way.is_empty() {
-            // It no longer matters whether the part has arrived.
+            // It no longer matters whether this part was uploaded.
             let _ = self.wait_for_first();
         }
         self.run(|mut upload| async move {
@@ -77,7 +78,7 @@ impl Parts {
         }
     }
 
-    /// Runs a request of the upload. The upload moves to the driver, which returns it with the answer.
+    /// Runs a request of the upload. The upload is moved to the driver, which returns it together with the response.
     fn run<F>(&mut self, request: impl FnOnce(Box<dyn MultipartUpload>) -> F) -> Result<()>
     where
         F: Future<Output = (Box<dyn MultipartUpload>, Answer<()>)> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Creating a file unless it exists, on which commits are based.
+//! Creates a file unless it exists. Commits are based on this operation.
 
 use object_store::PutPayload;
 
@@ -9,11 +9,11 @@ use crate::error::{Error, Result};
 /// The outcome of a put-if-absent.
 #[derive(Debug)]
 pub enum PutOutcome {
-    /// The file was created with the given bytes and is durable.
+    /// The file was created with the given content, and is durable.
     Created,
-    /// A file already existed. It may be our own if an earlier response was lost.
+    /// A file already existed. It may be our own, if an earlier response was lost.
     AlreadyExists,
-    /// The outcome is unknown: the file may exist or not. Read it back to find out.
+    /// The outcome is unknown: the file may or may not exist. The caller has to read it to find out.
     Unknown(Error),
 }
 
@@ -21,15 +21,16 @@ impl Storage {
     /// Creates a file unless it exists. Every commit is based on this operation, which is never retried.
     ///
     /// # Errors
-    /// `CorruptLog` for a path that is not valid in the store; `Unavailable` or `PermissionDenied` if the
-    /// file could not be written at all; `Unsupported` for a store that would replace files. Every failure after
-    /// which the file may exist is [`PutOutcome::Unknown`].
+    /// `CorruptLog` for a path that is not valid in the store; `Unavailable` or `PermissionDenied` if the file
+    /// certainly was not written; `Unsupported` for a store that would replace files. If the file may exist after a
+    /// failure, the result is not an error but [`PutOutcome::Unknown`].
     #[doc(hidden)]
     pub fn put_if_absent(&self, path: &str, bytes: impl Into<PutPayload>) -> Result<PutOutcome> {
         self.put_if_absent_tagged(path, bytes).map(|(outcome, _)| outcome)
     }
 
-    /// Does the same, and returns the tag that a listing shows for a file that was created, if the store returned it.
+    /// Does the same as [`Storage::put_if_absent`]. If a file was created and the store has returned its tag, also
+    /// returns the tag that listings show for the file.
     ///
     /// # Errors
     /// As [`Storage::put_if_absent`].
@@ -61,7 +62,7 @@ impl Storage {
                     Ok(true) => PutOutcome::Created,
                     Ok(false) => PutOutcome::AlreadyExists,
                     Err(Unpublished::Refused(error)) => return Err(self.not_written(path, error)),
-                    // The operating system may refuse to sync the directory that already contains the file.
+                    // The operating system may fail to sync the directory although it already contains the file.
                     Err(Unpublished::Unknown(error)) => PutOutcome::Unknown(self.io_error(path, error)),
                 };
                 return Ok((outcome, None));
@@ -72,8 +73,8 @@ impl Storage {
             Ok(e_tag) => Ok((PutOutcome::Created, e_tag.as_deref().map(cache::tag))),
             Err(failure) if failure.is_existing() => Ok((PutOutcome::AlreadyExists, None)),
             Err(failure) if failure.is_unsent() => Err(self.error(path, failure)),
-            // The same holds for the answer of a store, if the caller's own client has repeated a put whose first
-            // response was lost.
+            // The same is true of a remote store: the caller's own client may have repeated a put whose first response
+            // was lost.
             Err(failure) => Ok((PutOutcome::Unknown(self.error(path, failure)), None)),
         }
     }

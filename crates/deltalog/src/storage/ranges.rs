@@ -1,17 +1,18 @@
 //! Reads ranges of an object in a remote store.
 //!
-//! - Opening an object reads its end, which has the footer of a Parquet file and usually its page indexes: one request
-//!   shows that the object exists, how large it is, and what it contains.
-//! - A reader that knows what it will read announces it as a plan ([`Plan`]): units, such as row groups, each with its
-//!   ranges. When the first byte of a unit is read, all of its ranges are requested in parallel, close ones together
-//!   and large ones in parts. If a unit is too large for that, each range, such as a column, is read ahead separately,
-//!   because columns are read side by side. When the reader reaches a unit, all units before the previous one are
-//!   dropped.
-//! - Reading ahead stays within a budget ([`Budget`](super::budget::Budget)). When the budget is used up, a plan is
-//!   read in small pieces, one after the other.
-//! - Ranges that are not planned are read when they are requested.
-//! - Ranges that the cache on the local disk has are not requested (`cache`).
-//! - All requests require the tag of the first response, so that parts of two objects are never mixed.
+//! - When an object is opened, its end is read. It contains the footer of a Parquet file and usually the page indexes.
+//!   So one request shows whether the object exists, how large it is, and what it contains.
+//! - A reader that knows in advance what it will read provides a plan ([`Plan`]): a list of units, such as row groups,
+//!   each with its ranges. When the first byte of a unit is read, all its ranges are requested in parallel. Ranges that
+//!   are close together are joined, and large ones are split. If a unit is too large for that, each range, such as a
+//!   column, is read ahead separately, because columns are read side by side. When the reader reaches a unit, all units
+//!   before the previous one are dropped.
+//! - The memory for reading ahead is limited by a budget ([`Budget`](super::budget::Budget)). When the budget is used
+//!   up, ranges of a plan are read in small pieces, one after another.
+//! - Ranges that are not part of a plan are read when they are requested.
+//! - Ranges that are in the cache on the local disk are not requested from the store (`cache`).
+//! - All requests require the entity tag of the first response, so that the content of two different objects is never
+//!   mixed.
 
 use std::io;
 use std::iter;
@@ -29,17 +30,18 @@ use super::cache::{CachedObject, Listed};
 use super::remote::{Remote, strong};
 use crate::error::{Error, Result};
 
-/// The number of bytes at the end of an object that are read when it is opened.
+/// The number of bytes at the end of an object that are read when the object is opened.
 pub(super) const END: u64 = 64 << 10;
-/// Ranges with at most this many bytes between them are read as one. That takes less time than another request.
+/// If the gap between two ranges has at most this many bytes, they are read as one, because this takes less time than a
+/// second request.
 const CLOSE: u64 = 512 << 10;
-/// The maximum size of a request. Larger ranges are split.
+/// The maximum number of bytes in a request. Larger ranges are split.
 const PART: u64 = 8 << 20;
-/// The maximum number of bytes of a unit in memory at the same time, unless a single read requests more.
+/// The maximum number of bytes of a unit that are in memory at the same time, unless a single read requests more.
 const UNIT: u64 = 32 << 20;
-/// The minimum number of bytes to read ahead in a range of a larger unit.
+/// The minimum number of bytes that are read ahead in each range of a large unit.
 const LEAST_AHEAD: u64 = 128 << 10;
-/// The number of bytes that are read at once where there is no plan.
+/// The number of bytes that are read at once if there is no plan.
 const UNPLANNED: u64 = 256 << 10;
 
 /// An object that is open for reading.
@@ -47,19 +49,19 @@ const UNPLANNED: u64 = 256 << 10;
 pub(super) struct RemoteFile {
     storage: Storage,
     store: Remote,
-    /// The file in messages.
+    /// The name of the file, for messages.
     name: String,
     path: Path,
     size: u64,
     e_tag: Option<String>,
     end: Piece,
-    /// The object in the cache on the local disk, if there is one.
+    /// The object in the cache on the local disk, if there is a cache.
     cached: Option<CachedObject>,
-    /// How the last request failed. It is kept here because the Parquet reader turns errors into texts.
+    /// The error of the last failed request. It is kept because the Parquet reader converts errors to strings.
     failure: Mutex<Option<Error>>,
 }
 
-/// Bytes of an object, from `start` on.
+/// Bytes of an object, starting at the offset `start`.
 #[derive(Debug, Clone)]
 struct Piece {
     start: u64,
@@ -67,7 +69,7 @@ struct Piece {
 }
 
 impl Piece {
-    /// Returns the bytes from `at` on, if there are any.
+    /// Returns the bytes from offset `at` on, if there are any.
     fn from(&self, at: u64) -> Option<Bytes> {
         let skipped = usize::try_from(at.checked_sub(self.start)?).ok()?;
         (skipped < self.bytes.len()).then(|| self.bytes.slice(skipped..))
@@ -75,7 +77,8 @@ impl Piece {
 }
 
 impl RemoteFile {
-    /// Opens the object at `path`. `name` is for messages, and `listed` is what a listing has shown of it.
+    /// Opens the object at `path`. `name` is used in messages. `listed` is the object's metadata in a listing, if one
+    /// has shown it.
     ///
     /// # Errors
     /// `FileNotFound`, `Unavailable`, `PermissionDenied`.
@@ -113,7 +116,7 @@ impl RemoteFile {
         self.store.waits()
     }
 
-    /// Returns how a request failed, if one has.
+    /// Returns the error of a failed request, if a request has failed.
     pub(super) fn failure(&self) -> Option<Error> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Error::again)
     }
@@ -159,7 +162,7 @@ fn open_end(storage: &Storage, store: &Remote, path: &Path, listed: Option<Liste
             Some((cached, bytes)) => return Ok(of_cache(cached, bytes)),
             None => None,
         },
-        // Only the store knows whether the object still has the content that was read last.
+        // Only the store knows whether the object still has the content that was last read.
         (Some((cache, url)), None) => cache.newest_end(url.clone(), None, END),
         (None, _) => None,
     };
@@ -175,9 +178,9 @@ fn open_end(storage: &Storage, store: &Remote, path: &Path, listed: Option<Liste
             }
             return Ok(of_cache(cached, bytes));
         }
-        // Some stores answer so even if the request has no condition.
+        // Some stores respond in this way even if the request has no condition.
         (Ok(None), None) => store.end(path.clone(), END)?,
-        // An empty object has no last bytes to request.
+        // An empty object has no last bytes that could be requested.
         (Err(failure), _) if failure.is_beyond_end() => {
             return Ok(End { size: 0, e_tag: None, bytes: Bytes::new(), cached: None });
         }
@@ -197,13 +200,14 @@ fn open_end(storage: &Storage, store: &Remote, path: &Path, listed: Option<Liste
     Ok(End { size, e_tag, bytes, cached })
 }
 
-/// Splits a range into requests.
+/// Splits a range into the ranges of single requests.
 fn parts(range: Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
     let end = range.end;
     (range.start..end).step_by(PART as usize).map(move |start| start..end.min(start + PART))
 }
 
-/// Joins ranges with at most `gap` bytes between them to ranges of at most `most` bytes. Returns them in order.
+/// Joins ranges if the gap between them has at most `gap` bytes and the result has at most `most` bytes. Returns the
+/// ranges in order.
 pub(super) fn joined(mut ranges: Vec<Range<u64>>, gap: u64, most: u64) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut joined: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
@@ -225,7 +229,7 @@ fn total(ranges: &[Range<u64>]) -> u64 {
     ranges.iter().map(|range| range.end - range.start).sum()
 }
 
-/// Returns how much is read ahead in each of `ranges` ranges of a large unit.
+/// Returns how many bytes are read ahead in each range of a large unit that has `ranges` ranges.
 fn ahead(ranges: usize) -> u64 {
     (UNIT / (ranges as u64).max(1)).clamp(LEAST_AHEAD, UNIT / 2)
 }
@@ -240,7 +244,7 @@ pub(super) struct Plan {
 #[derive(Debug)]
 struct Unit {
     ranges: Vec<Range<u64>>,
-    /// The ranges to read separately when the budget is used up.
+    /// The ranges that are read separately when the budget is used up.
     apart: Vec<Range<u64>>,
     held: Vec<Held>,
     /// Whether the unit is read in pieces, because it is large or because the budget was used up.
@@ -249,7 +253,7 @@ struct Unit {
     is_short_of_memory: bool,
 }
 
-/// A piece with its share of the budget. Pieces that were read together have one share.
+/// A piece, with its share of the budget. Pieces that were read together have the same share.
 #[derive(Debug)]
 struct Held {
     piece: Piece,
@@ -257,8 +261,8 @@ struct Held {
 }
 
 impl Unit {
-    /// Returns the unit that consists of `ranges`, which are not empty. The ranges of a large unit stay separate,
-    /// because a piece is dropped when the next piece of its range is read. Ranges are joined only up to the size of a
+    /// Creates a unit from `ranges`, which must not be empty. The ranges of a large unit stay separate, because a piece
+    /// is dropped when the next piece of its range is read. They are only joined if the result is not larger than a
     /// piece.
     fn new(ranges: Vec<Range<u64>>) -> Self {
         let apart = joined(ranges.clone(), CLOSE, LEAST_AHEAD);
@@ -270,12 +274,12 @@ impl Unit {
 }
 
 impl Unit {
-    /// Returns the bytes from `at` on, if they are held.
+    /// Returns the bytes from offset `at` on, if they are in memory.
     fn from(&self, at: u64) -> Option<Bytes> {
         self.held.iter().find_map(|held| held.piece.from(at))
     }
 
-    /// Reads `wanted`. If the budget is used up, it only reads the beginning of `needed`.
+    /// Reads the ranges `wanted`. If the budget is used up, reads only the beginning of `needed`.
     fn read(
         &mut self,
         file: &RemoteFile,
@@ -300,7 +304,7 @@ impl Unit {
 }
 
 impl Plan {
-    /// Plans to read `units` of a file with `size` bytes.
+    /// Creates a plan to read `units` of a file that has `size` bytes.
     pub(super) fn new(units: Vec<Vec<Range<u64>>>, size: u64) -> Self {
         let within = |ranges: Vec<Range<u64>>| {
             let ranges = ranges.into_iter().map(|range| range.start..range.end.min(size));
@@ -310,7 +314,7 @@ impl Plan {
         Self { units: Mutex::new(units.collect()) }
     }
 
-    /// Returns some bytes of `file` from `at` on, at least one, if they are planned.
+    /// If the plan contains offset `at`, returns some bytes of `file` from there on, but at least one.
     fn some(&self, file: &RemoteFile, at: u64) -> io::Result<Option<Bytes>> {
         let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
         let found = units.iter().enumerate().find_map(|(index, unit)| {
@@ -322,13 +326,13 @@ impl Plan {
         if let Some(bytes) = unit.from(at) {
             return Ok(Some(bytes));
         }
-        // A reader that holds memory must not wait for another one, which may be waiting in the same way.
+        // A reader that holds memory must not wait for another reader, which may be waiting in the same way.
         let patience = if holds { Duration::ZERO } else { PATIENCE };
         if unit.is_in_pieces || !unit.held.is_empty() {
             let ahead = ahead(unit.ranges.len());
-            // A part of the range that was read before is replaced.
+            // Drop the piece of this range that was read before.
             unit.held.retain(|held| !range.contains(&held.piece.start));
-            // Small ranges that were joined may be read in any order.
+            // Small ranges that were joined may be read in any order, so they are read as a whole.
             let most = if unit.is_short_of_memory { LEAST_AHEAD } else { ahead };
             let start = if range.end - range.start <= most { range.start } else { at };
             let wanted = start..range.end.min(start + ahead);
@@ -346,7 +350,7 @@ impl Plan {
     }
 }
 
-/// Returns some bytes of `file` from `at` on, at least one unless the file ends there.
+/// Returns some bytes of `file` from offset `at` on, but at least one unless the file ends there.
 pub(super) fn some(file: &RemoteFile, plan: Option<&Plan>, at: u64) -> io::Result<Bytes> {
     if at >= file.size {
         return Ok(Bytes::new());
@@ -365,7 +369,7 @@ pub(super) fn some(file: &RemoteFile, plan: Option<&Plan>, at: u64) -> io::Resul
     }
 }
 
-/// Returns `length` bytes of `file` at `start`. They are within the file.
+/// Returns `length` bytes of `file` from offset `start` on. The caller has checked that the file is long enough.
 pub(super) fn exactly(
     file: &RemoteFile,
     plan: Option<&Plan>,

@@ -1,4 +1,4 @@
-//! Reading a file in a remote store, and the requests that this makes.
+//! Tests of reading a file in a remote store, and of the requests that this takes.
 
 use std::io::Read;
 
@@ -14,7 +14,7 @@ struct Place {
     content: Vec<u8>,
 }
 
-/// An object of `size` bytes.
+/// Returns an object of `size` bytes.
 fn place(size: usize) -> Place {
     place_with(size, &[])
 }
@@ -35,7 +35,7 @@ impl Place {
         self.storage.open_file("f").unwrap()
     }
 
-    /// Returns the ranges that were requested.
+    /// Returns the ranges that were requested from the store.
     fn requested(&self) -> Vec<String> {
         let requests = self.server.take_requests();
         assert!(requests.iter().all(|request| request.kind == Kind::Get), "{requests:?}");
@@ -46,7 +46,7 @@ impl Place {
         ranges
     }
 
-    /// Returns how many bytes readers hold now, and the maximum so far.
+    /// Returns how many bytes readers hold now, and the maximum that they have held.
     fn held(&self) -> (u64, u64) {
         match &self.storage.backend {
             Backend::Remote(store) => store.reads().budget.now_and_most(),
@@ -87,7 +87,7 @@ fn an_empty_file_and_a_missing_one() {
 fn a_planned_unit_is_requested_at_once_and_close_ranges_together() {
     let place = place(20 << 20);
     let mib = |from: u64, to: u64| from << 20..to << 20;
-    // The first two ranges are close, the last is longer than a request.
+    // The first two ranges are close together; the last one is longer than a request.
     let first = vec![1000..2000, 3000..4000, mib(2, 3), mib(4, 15)];
     let file = place.open().planned(|| vec![first, vec![mib(16, 17)]]);
     place.check(&file, 3100, 500);
@@ -101,14 +101,14 @@ fn a_planned_unit_is_requested_at_once_and_close_ranges_together() {
             "bytes=12582912-15728639"
         ]
     );
-    // All bytes are returned, even if a read crosses requests.
+    // All bytes are returned, even if a read needs the bytes of two requests.
     place.check(&file, 1000, 3000);
     place.check(&file, 12_582_900, 1000);
     place.check(&file, 4 << 20, 11 << 20);
     assert!(place.requested().is_empty());
     place.check(&file, 16 << 20, 1 << 20);
     assert_eq!(place.requested(), ["bytes=16777216-17825791"]);
-    // Ranges that were not planned can be read, too.
+    // Ranges that are not in the plan can be read, too.
     place.check(&file, 18 << 20, 100);
     assert_eq!(place.requested().len(), 2);
 }
@@ -122,7 +122,7 @@ fn a_large_unit_is_read_ahead_range_by_range() {
         file.get_read(from as u64).unwrap().read_exact(&mut read).unwrap();
         assert!(read == place.content[from..to]);
     };
-    // Two columns are read side by side, a little at a time.
+    // Two columns are read side by side, a few bytes at a time.
     for at in (0..20 << 20).step_by(1 << 20) {
         read(at, at + 500_000);
         read((40 << 20) + at, (40 << 20) + at + 500_000);
@@ -134,13 +134,13 @@ fn a_large_unit_is_read_ahead_range_by_range() {
     assert!(requested.len() <= 10, "{requested:?}");
 }
 
-/// One column follows the other, as in most files.
+/// One column directly follows the other, as in most files.
 #[test]
 fn adjacent_columns_of_a_large_unit_are_read_side_by_side() {
     const COLUMN: usize = 12 << 20;
     let place = place(4 * COLUMN + (1 << 20));
     let mut columns: Vec<_> = (0..4).map(|at| at * COLUMN as u64..(at + 1) * COLUMN as u64).collect();
-    // Two small columns are read together, too.
+    // Two small columns are read in one request.
     let small = 4 * COLUMN as u64;
     columns.extend([small..small + 1000, small + 1000..small + 2000]);
     let file = place.open().planned(|| vec![columns]);
@@ -161,13 +161,13 @@ fn adjacent_columns_of_a_large_unit_are_read_side_by_side() {
     assert!(requested.len() <= 14, "{requested:?}");
 }
 
-/// Returns the number of bytes in a range like `bytes=1000-1999`.
+/// Returns the number of bytes in a `Range` header like `bytes=1000-1999`.
 fn length(range: &str) -> Option<u64> {
     let (from, to) = range.trim_start_matches("bytes=").split_once('-')?;
     Some(to.parse::<u64>().ok()? + 1 - from.parse::<u64>().ok()?)
 }
 
-/// If there are more readers than the budget allows, they wait for each other.
+/// If there are more readers than the budget has room for, they wait for each other.
 #[test]
 fn readers_share_a_budget() {
     const UNIT: usize = 1 << 20;
@@ -178,7 +178,7 @@ fn readers_share_a_budget() {
             scope.spawn(move || {
                 let start = (reader * UNIT) as u64;
                 for _ in 0..5 {
-                    // The end of the file is read when it is opened.
+                    // The end of the file was already read when it was opened.
                     let file = place.open().planned(|| vec![vec![start..start + UNIT as u64]]);
                     place.check(&file, reader * UNIT, UNIT);
                 }
@@ -190,7 +190,7 @@ fn readers_share_a_budget() {
     assert!(most <= 3_500_000 && most > 1 << 20, "{most}");
 }
 
-/// A scan may be left unread for a long time. Other scans continue in small pieces.
+/// A scan may not be read any further for a long time. Other scans then continue in small pieces.
 #[test]
 fn a_budget_that_is_used_up_stops_no_reader() {
     const MIB: usize = 1 << 20;
@@ -198,7 +198,7 @@ fn a_budget_that_is_used_up_stops_no_reader() {
     let idle = place.open().planned(|| vec![vec![0..MIB as u64]]);
     place.check(&idle, 0, 10);
     assert_eq!(place.held().0, MIB as u64);
-    // Two columns that are read side by side.
+    // These two columns are read side by side.
     let columns = vec![vec![MIB as u64..2 * MIB as u64, 2 * MIB as u64..3 * MIB as u64]];
     let file = place.open().planned(|| columns);
     place.requested();
@@ -209,10 +209,10 @@ fn a_budget_that_is_used_up_stops_no_reader() {
     }
     assert!(began.elapsed() < std::time::Duration::from_secs(10), "only the first read waits");
     let asked: u64 = place.requested().iter().filter_map(|range| length(range)).sum();
-    assert_eq!(asked, 2 * MIB as u64, "no byte twice");
+    assert_eq!(asked, 2 * MIB as u64, "no byte is requested twice");
     assert!(place.held().1 <= (MIB + 2 * (128 << 10)) as u64, "{:?}", place.held());
     drop(idle);
-    // The remaining ranges are read in parallel again.
+    // From here on, the remaining ranges are read in parallel again.
     let file = place.open().planned(|| vec![vec![3 * MIB as u64..3 * MIB as u64 + 500_000]]);
     place.requested();
     place.check(&file, 3 * MIB, 400_000);

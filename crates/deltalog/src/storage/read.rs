@@ -1,4 +1,4 @@
-//! Files opened for ranged reads, through the interface of the Parquet reader.
+//! Files that are opened for ranged reads. They implement the interface of the Parquet reader.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -13,20 +13,20 @@ use super::beneath::Place;
 use super::ranges::{self, Plan, RemoteFile};
 use crate::error::Error;
 
-/// How many bytes of a local file are read at once for a page header, which usually has less than a hundred.
+/// The number of bytes of a local file that are read at once for a page header, which usually has fewer than a hundred.
 ///
-/// A file of 10,000 columns has 20,000 headers or more: buffers of the usual 8 KiB take longer to fill and to allocate
-/// than the pages do.
+/// A file with 10,000 columns has 20,000 headers or more. With the usual buffers of 8 KiB, filling and allocating the
+/// buffers would take longer than reading the pages.
 const HEADER_BYTES: usize = 1000;
 
-/// An open file, which is read by range.
+/// An open file, of which ranges can be read.
 #[derive(Clone, Debug)]
 pub struct FileReader(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
     Local(Arc<File>, Arc<LocalFile>),
-    /// The file is opened for each read.
+    /// The file is opened anew for each read.
     Idle(Arc<LocalFile>),
     Remote(Arc<RemoteFile>, Option<Arc<Plan>>),
 }
@@ -47,7 +47,7 @@ impl LocalFile {
         Ok((file, found))
     }
 
-    /// Opens the file again. If another file has replaced it, the file counts as missing.
+    /// Opens the file again. If another file has replaced it, it counts as missing.
     fn reopen(&self) -> io::Result<File> {
         let (file, found) = Self::open(&self.place)?;
         if (found.id, found.size) == (self.id, self.size) {
@@ -75,9 +75,9 @@ impl FileReader {
         Ok(Self(Source::Local(Arc::new(file), Arc::new(found))))
     }
 
-    /// Returns a reader of the same file that does not keep it open between its uses.
+    /// Returns a reader of the same file that does not keep the file open between reads.
     ///
-    /// A process may have only a few hundred files open, so long-lived readers should not keep any open.
+    /// A process may have only a few hundred files open, so readers that live long should not keep files open.
     pub(crate) fn idle(&self) -> Self {
         match &self.0 {
             Source::Local(_, file) => Self(Source::Idle(Arc::clone(file))),
@@ -85,7 +85,7 @@ impl FileReader {
         }
     }
 
-    /// Returns a reader of the same file that keeps it open.
+    /// Returns a reader of the same file that keeps the file open.
     ///
     /// # Errors
     /// `NotFound` if the file no longer exists, and other errors of the file system.
@@ -101,7 +101,7 @@ impl FileReader {
     }
 
     /// Returns a reader of the same file that will read `units`, one after another. Each unit is a list of ranges. This
-    /// lets a remote store be asked for whole units. Other ranges can still be read.
+    /// makes it possible to request whole units from a remote store. Other ranges can still be read.
     pub(crate) fn planned(&self, units: impl FnOnce() -> Vec<Vec<Range<u64>>>) -> Self {
         match &self.0 {
             Source::Local(..) | Source::Idle(_) => self.clone(),
@@ -112,7 +112,7 @@ impl FileReader {
         }
     }
 
-    /// Returns a reader of the same file that is going to read all of it, from the beginning.
+    /// Returns a reader of the same file that will read all of it, from the beginning.
     pub(crate) fn planned_whole(&self) -> Self {
         self.planned(|| vec![vec![0..self.size()]])
     }
@@ -122,7 +122,7 @@ impl FileReader {
         matches!(&self.0, Source::Remote(file, _) if file.waits())
     }
 
-    /// Returns the failure of the store that has caused an error of this reader, if there is one.
+    /// Returns the store's error that has caused an error of this reader, if there is one.
     pub(crate) fn failure(&self) -> Option<Error> {
         match &self.0 {
             Source::Local(..) | Source::Idle(_) => None,
@@ -151,7 +151,7 @@ impl ChunkReader for FileReader {
     fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
         match &self.0 {
             Source::Local(file, _) => {
-                // Clones of a handle share its position, so only positioned reads are safe.
+                // Clones of a file handle share their position, so only reads at an explicit position are safe.
                 let read = PositionedRead { file: Arc::clone(file), at: start };
                 Ok(Box::new(io::BufReader::with_capacity(HEADER_BYTES, read)))
             }
@@ -178,8 +178,8 @@ impl ChunkReader for FileReader {
     }
 }
 
-/// Reads `length` bytes at `start`. The buffer is not zeroed first, which would take as long as reading a
-/// cached file.
+/// Reads `length` bytes at `start`. The buffer is not filled with zeros first, because this would take as long as
+/// reading a file that the system has cached.
 #[cfg(unix)]
 pub(super) fn read_at(file: &File, start: u64, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(length);
@@ -209,7 +209,7 @@ pub(super) fn read_at(file: &File, start: u64, length: usize) -> io::Result<Vec<
     Ok(bytes)
 }
 
-/// A reader with its own position, so that many threads can share one handle.
+/// A reader with a position of its own, so that many threads can share one file handle.
 struct PositionedRead {
     file: Arc<File>,
     at: u64,
@@ -231,12 +231,12 @@ impl Read for PositionedRead {
     }
 }
 
-/// A sequential read of a remote file.
+/// Reads a remote file sequentially.
 struct RemoteRead {
     file: Arc<RemoteFile>,
     plan: Option<Arc<Plan>>,
     at: u64,
-    /// The bytes at this position that have been read already.
+    /// The bytes from this position on that were already read.
     bytes: Bytes,
 }
 

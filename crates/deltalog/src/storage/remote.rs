@@ -1,4 +1,4 @@
-//! A remote store, whose requests block the caller.
+//! A remote store. Its requests block the caller.
 
 use std::fmt;
 use std::future::Future;
@@ -23,13 +23,13 @@ use super::parts::Parts;
 #[cfg(feature = "_cloud")]
 use crate::runtime::per_process::PerProcess;
 
-/// The number of concurrent requests of one call.
+/// The maximum number of concurrent requests of one call.
 const PARALLEL: usize = 8;
 
-/// How many times the response with a page of a listing may end too early.
+/// How many times the response with a page of a listing may end too early before the listing fails.
 const CUT_PAGES: usize = 3;
 
-/// A store, and which thread drives its requests.
+/// A store, and the driver that determines which thread runs its requests.
 #[derive(Clone, Debug)]
 pub(super) struct Remote {
     clients: Arc<Clients>,
@@ -37,24 +37,24 @@ pub(super) struct Remote {
     reads: Reads,
 }
 
-/// Limits for concurrent reads.
+/// The limits for concurrent reads.
 #[derive(Clone, Debug)]
 pub(super) struct Reads {
-    /// The memory for data that is read ahead.
+    /// The budget of memory for data that is read ahead.
     pub(super) budget: Arc<Budget>,
-    /// The number of files to read at the same time; `None` to let this crate decide.
+    /// The number of files to read at the same time; `None` if this crate decides.
     pub(super) concurrency: Option<usize>,
 }
 
 impl Default for Reads {
-    /// Returns the limits of stores without options, which share one budget.
+    /// Returns the limits for stores without options. These stores share one budget.
     fn default() -> Self {
         static BUDGET: LazyLock<Arc<Budget>> = LazyLock::new(|| Budget::new(budget::DEFAULT));
         Self { budget: Arc::clone(&BUDGET), concurrency: None }
     }
 }
 
-/// A store that is dropped with the last table that uses it.
+/// A store that is only kept while a table uses it.
 #[cfg(feature = "_cloud")]
 #[derive(Debug)]
 pub(super) struct WeakRemote(std::sync::Weak<Clients>, Driver, Reads);
@@ -69,45 +69,46 @@ impl WeakRemote {
 /// The clients of one store.
 #[derive(Debug)]
 enum Clients {
-    /// The caller's client.
+    /// A client that the caller provides.
     Given(Client),
-    /// Clients that each process creates, because their connections belong to the runtime of a process.
+    /// Clients that each process creates for itself, because their connections belong to the async runtime of a
+    /// process.
     #[cfg(feature = "_cloud")]
     Made(PerProcess<Client>, Recipe),
 }
 
-/// Creates a client.
+/// A function that creates a client.
 #[cfg(feature = "_cloud")]
 pub(super) struct Recipe(Box<dyn Fn() -> object_store::Result<Client> + Send + Sync>);
 
 /// The client of a store, in several variants.
 #[derive(Clone)]
 pub(super) struct Client {
-    /// The client that repeats requests if they get no answer.
+    /// The client that sends a request again if there is no response.
     pub(super) store: Arc<dyn ObjectStore>,
-    /// Sends every request once, for the create of a commit.
+    /// The client that sends every request only once. It creates commits.
     pub(super) once: Arc<dyn ObjectStore>,
-    /// Lists page by page.
+    /// The client that lists page by page.
     pub(super) pages: Option<Arc<dyn PaginatedListStore>>,
-    /// Whether the store has directories, which can be listed without what is below them.
+    /// Whether the store has directories, which can be listed without the files in nested directories.
     pub(super) has_directories: bool,
-    /// Whether the end of an object can be read without knowing its size.
+    /// Whether the end of an object can be read without knowing the object's size.
     pub(super) reads_ends: bool,
-    /// Whether the store is known never to replace an object in a create. If not, this is tested before the first
-    /// commit.
+    /// Whether it is known that creating an object in this store never replaces one. If not, this is tested before the
+    /// first commit.
     pub(super) is_proven: Arc<AtomicBool>,
-    /// Decides commits.
+    /// The client that decides commits.
     #[cfg(feature = "s3")]
     pub(super) dynamodb: Option<Arc<super::cloud::DynamoDb>>,
 }
 
-/// A page of a listing.
+/// One page of a listing.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) objects: Vec<ObjectMeta>,
-    /// The prefixes at which the listing stopped, because a delimiter follows.
+    /// The prefixes after which the listing has skipped keys, because a delimiter follows there.
     pub(super) prefixes: Vec<Path>,
-    /// The token for requesting the next page.
+    /// The token with which the next page is requested.
     pub(super) token: Option<String>,
 }
 
@@ -140,7 +141,8 @@ impl Remote {
         Self::with(Clients::Given(Client::given(store)), Driver::Runtime, Reads::default())
     }
 
-    /// Wraps a store whose requests are complete at the first poll. They run on the thread of the caller.
+    /// Wraps a store whose requests are complete when they are polled for the first time. They run on the calling
+    /// thread.
     pub(super) fn immediate(store: Arc<dyn ObjectStore>) -> Self {
         Self::with(Clients::Given(Client::given(store)), Driver::Caller, Reads::default())
     }
@@ -149,7 +151,7 @@ impl Remote {
         Self { clients: Arc::new(clients), driver, reads }
     }
 
-    /// Creates clients from a recipe, and new ones after each fork of the process.
+    /// Creates clients from a recipe, and creates new ones in a forked child process.
     #[cfg(feature = "_cloud")]
     pub(super) fn made(recipe: Recipe, reads: Reads) -> object_store::Result<Self> {
         let made = PerProcess::new();
@@ -166,22 +168,22 @@ impl Remote {
         &self.reads
     }
 
-    /// Returns a number that no other open store has.
+    /// Returns a number that identifies this store among all open stores.
     pub(super) fn id(&self) -> usize {
         Arc::as_ptr(&self.clients).addr()
     }
 
-    /// Returns whether answers take time.
+    /// Returns whether responses take time.
     pub(super) fn waits(&self) -> bool {
         matches!(self.driver, Driver::Runtime)
     }
 
-    /// Returns whether the store is known never to replace an object in a create.
+    /// Returns whether it is known that creating an object in this store never replaces one.
     pub(super) fn is_proven(&self) -> Result<bool> {
         Ok(self.client()?.is_proven.load(Ordering::Relaxed))
     }
 
-    /// Records that the store does not replace objects in a create.
+    /// Records that creating an object in this store does not replace one.
     pub(super) fn prove(&self) -> Result<()> {
         self.client()?.is_proven.store(true, Ordering::Relaxed);
         Ok(())
@@ -204,8 +206,8 @@ impl Remote {
         answer.map_err(|error| Failure::new(error, note))
     }
 
-    /// Returns the objects of `directory` whose path is greater than `after`, in any order. The result may also contain
-    /// other objects.
+    /// Returns the objects of `directory` whose path is greater than `after`, in any order. The result may contain
+    /// other objects as well.
     pub(super) fn list(&self, directory: Path, after: Option<Path>, depth: Depth) -> Result<Vec<ObjectMeta>> {
         self.run(|client| async move {
             match client.pages {
@@ -226,12 +228,12 @@ impl Remote {
         Ok(self.client()?.pages.is_some())
     }
 
-    /// Returns whether the store has directories, which can be listed without what is below them.
+    /// Returns whether the store has directories, which can be listed without the files in nested directories.
     pub(super) fn has_directories(&self) -> Result<bool> {
         Ok(self.client()?.has_directories)
     }
 
-    /// Returns a page of the keys that begin with `prefix`. The store must list page by page.
+    /// Returns one page of the keys that begin with `prefix`. The store must be able to list page by page.
     pub(super) fn page(&self, prefix: String, options: PaginatedListOptions) -> Result<Page> {
         self.run(|client| async move {
             let Some(pages) = client.pages else {
@@ -248,7 +250,7 @@ impl Remote {
         })
     }
 
-    /// Returns what is directly in a directory.
+    /// Returns the files and directories that are directly in a directory.
     pub(super) fn directory(&self, path: Path) -> Result<Page> {
         self.run(|client| async move {
             let found = client.store.list_with_delimiter(Some(&path)).await?;
@@ -256,7 +258,7 @@ impl Remote {
         })
     }
 
-    /// Returns all objects below a directory.
+    /// Returns all objects below a directory, at any depth.
     pub(super) fn all(&self, directory: Path) -> Result<Vec<ObjectMeta>> {
         self.run(|client| async move { client.store.list(Some(&directory)).try_collect().await })
     }
@@ -265,13 +267,13 @@ impl Remote {
         self.run(|client| async move { client.store.head(&path).await })
     }
 
-    /// Reads a whole object with its metadata.
+    /// Reads a whole object, and returns it with its metadata.
     pub(super) fn get(&self, path: Path) -> Result<(Bytes, ObjectMeta)> {
         self.run(|client| async move { whole(client.store.get(&path).await?).await })
     }
 
-    /// Reads the last `length` bytes of an object, or all of it if it is shorter, with its metadata. For stores that
-    /// cannot read the end of an object, the size is requested first.
+    /// Reads the last `length` bytes of an object, or the whole object if it is shorter, and returns them with its
+    /// metadata. If the store cannot read the end of an object directly, the size is requested first.
     pub(super) fn end(&self, path: Path, length: u64) -> Result<(Bytes, ObjectMeta)> {
         self.run(|client| async move {
             let mut options = GetOptions::default();
@@ -289,7 +291,7 @@ impl Remote {
         })
     }
 
-    /// Does the same, unless the object still has the tag `e_tag`: then it returns `None`.
+    /// Does the same as [`Remote::end`], but returns `None` if the object still has the tag `e_tag`.
     pub(super) fn end_unless(
         &self,
         path: Path,
@@ -319,7 +321,7 @@ impl Remote {
         })
     }
 
-    /// Reads ranges of an object, at the same time, if it is still the one with the tag `e_tag`.
+    /// Reads several ranges of an object in parallel. Fails if the object no longer has the tag `e_tag`.
     pub(super) fn ranges(
         &self,
         path: Path,
@@ -345,7 +347,7 @@ impl Remote {
         self.run(|client| async move { client.store.put_opts(&path, bytes, options).await.map(drop) })
     }
 
-    /// Creates an object unless it exists, with a request that is sent once. Returns the tag of the object.
+    /// Creates an object unless it exists, with a request that is only sent once. Returns the tag of the object.
     pub(super) fn create(&self, path: Path, bytes: PutPayload) -> Result<Option<String>> {
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         let put = self.run(|client| async move { client.once.put_opts(&path, bytes, options).await })?;
@@ -356,7 +358,8 @@ impl Remote {
         self.run(|client| async move { client.store.delete(&path).await })
     }
 
-    /// Deletes objects. In stores that support it, one request deletes many. Objects that do not exist are ignored.
+    /// Deletes objects. In stores that support it, one request deletes many of them. Objects that do not exist are
+    /// ignored.
     pub(super) fn delete_all(&self, paths: Vec<Path>) -> Result<()> {
         self.run(|client| async move {
             let paths = stream::iter(paths.into_iter().map(Ok)).boxed();
@@ -380,21 +383,21 @@ impl Remote {
     }
 }
 
-/// Returns an entity tag that stands for the bytes of an object. A weak one (`W/"…"`), as proxies make it, only says
-/// that the content means the same: `If-Match` never holds for it, and ranges of such objects must not be put together.
-/// (RFC 9110, 8.8.1 and 13.1.1.)
+/// Returns an entity tag that identifies the bytes of an object. A weak tag (`W/"…"`), as proxies create it, only means
+/// that the content is equivalent: `If-Match` never holds for it, and ranges of objects with such a tag must not be
+/// combined. (RFC 9110, 8.8.1 and 13.1.1.)
 pub(super) fn strong(e_tag: Option<String>) -> Option<String> {
     e_tag.filter(|e_tag| !e_tag.starts_with("W/"))
 }
 
-/// Reads all of an answer.
+/// Reads the whole body of a response.
 async fn whole(found: GetResult) -> object_store::Result<(Bytes, ObjectMeta)> {
     let meta = found.meta.clone();
     Ok((found.bytes().await?, meta))
 }
 
-/// Lists a page. The client repeats a request until an answer begins, and requests the rest of an object that ends too
-/// early, but not the rest of a page.
+/// Lists a page. If a response is cut off, the page is requested again. The client itself repeats a request until a
+/// response begins, and requests the rest of an object whose response ends too early, but not the rest of a page.
 async fn page(
     store: &dyn PaginatedListStore,
     prefix: Option<&str>,
@@ -444,7 +447,7 @@ impl fmt::Debug for Recipe {
 }
 
 impl fmt::Debug for Client {
-    /// Leaves out the settings of the store, which may contain secrets.
+    /// Leaves out the settings of the store, because they may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").finish_non_exhaustive()
     }

@@ -1,10 +1,10 @@
 //! Replaces a small file only if it has not changed since it was read.
 //!
-//! - Stores with conditional puts compare and replace in one request.
-//! - On a local file system, writers lock the file's directory while they compare and rename. The lock ends with
-//!   the process that holds it.
-//! - Where neither exists (a store without conditional puts, a file system without locks), or where the lock is held
-//!   for too long, the file is compared and then replaced. Another writer's file may be lost in between.
+//! - Stores with conditional puts compare and replace a file in one request.
+//! - On a local file system, writers lock the file's directory while they compare the file and rename its replacement.
+//!   The lock ends with the process that holds it.
+//! - If neither is possible (a store without conditional puts, a file system without locks), or if the lock is held for
+//!   too long, the file is compared and then replaced. In that case, another writer's file may be lost in between.
 
 use std::fs::{File, TryLockError};
 use std::time::Duration;
@@ -17,16 +17,17 @@ use super::{Backend, Storage, local};
 use crate::error::{ErrorKind, Result};
 use crate::runtime::{clock, interrupt};
 
-/// How often a lock is tried, and the pause between two tries. Locks are held for a few milliseconds.
+/// How many times it is tried to get the lock, and the pause in between. Locks are held for a few milliseconds.
 const TRIES: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The state of a file when it was read, as the store identifies it.
+/// The state of a file at the time it was read, as the store identifies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileState(UpdateVersion);
 
 impl FileState {
-    /// Returns the state of an object from its metadata. A weak tag is ignored, because it does not identify a state.
+    /// Returns the state of an object from its metadata. A weak tag is ignored, because it does not identify the
+    /// content.
     fn of_store(meta: ObjectMeta) -> UpdateVersion {
         let has_tag = meta.e_tag.is_some();
         match strong(meta.e_tag) {
@@ -35,14 +36,14 @@ impl FileState {
         }
     }
 
-    /// Returns the entity tag of the file, which stands for the file's bytes.
+    /// Returns the entity tag of the file, which identifies the file's content.
     pub(super) fn e_tag(&self) -> Option<&str> {
         self.0.e_tag.as_deref()
     }
 }
 
 impl Storage {
-    /// Reads a whole file, with its state. Returns `None` if the file does not exist.
+    /// Reads a whole file and returns it with its state. Returns `None` if the file does not exist.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -72,11 +73,11 @@ impl Storage {
         }
     }
 
-    /// Replaces the file by `bytes` if its state is `read`, or creates it if `read` is `None` and it does not exist.
-    /// Returns whether the state was as expected.
+    /// Replaces the file with `bytes` if it still has the state `read`. If `read` is `None`, creates the file if it
+    /// does not exist. Returns whether the state was as expected.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied`. The file may have been replaced.
+    /// `Unavailable`, `PermissionDenied`. The file may have been replaced nevertheless.
     #[doc(hidden)]
     pub fn put_if_unchanged(&self, path: &str, bytes: Bytes, read: Option<&FileState>) -> Result<bool> {
         let store = match &self.backend {
@@ -99,7 +100,7 @@ impl Storage {
 
     fn put_locked(&self, path: &str, bytes: Bytes, read: Option<&FileState>) -> Result<bool> {
         let file = self.local_file(path, &self.path(path)?)?;
-        // The lock ends when the directory is closed.
+        // Closing the directory ends the lock.
         let _lock = file.parent().and_then(locked);
         if self.get_with_state(path)?.map(|(_, state)| state).as_ref() != read {
             return Ok(false);
@@ -109,7 +110,7 @@ impl Storage {
     }
 }
 
-/// Locks a directory against other writers that do the same. Returns `None` if that is not possible.
+/// Locks a directory, so that other writers that do the same have to wait. Returns `None` if this is not possible.
 fn locked(directory: &std::path::Path) -> Option<File> {
     let directory = File::open(directory).ok()?;
     for _ in 0..TRIES {
@@ -153,9 +154,9 @@ mod tests {
         }
     }
 
-    /// Writers that only ever raise a number that they have read never lower it, even concurrently.
+    /// If writers only ever raise a number that they have read, it never decreases, even if they write concurrently.
     #[test]
-    fn racing_writers_never_go_back() {
+    fn concurrent_writers_never_lower_the_number() {
         let (_directory, stores) = stores();
         for storage in &stores {
             std::thread::scope(|scope| {

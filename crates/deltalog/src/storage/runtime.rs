@@ -1,9 +1,9 @@
-//! The runtime on which requests to remote stores run: one for the process.
+//! The async runtime on which requests to remote stores run. Each process has one.
 //!
-//! - It starts with the first request, and does not end. Threads of the process that call into this crate wait for a
-//!   request without driving it themselves. A call may therefore come from anywhere: from a thread of Python, from a
-//!   task of the caller's own runtime, or from a callback that a request makes.
-//! - A forked child creates its own runtime (`runtime::per_process`).
+//! - It starts with the first request and never ends. A thread that calls this crate waits for its request and does not
+//!   run the request itself. A call may therefore come from anywhere: from a thread of Python, from a task of the
+//!   caller's own async runtime, or from a callback that a request makes.
+//! - A forked child process creates a runtime of its own (`runtime::per_process`).
 
 use std::future::Future;
 use std::io;
@@ -17,12 +17,12 @@ use tokio::task::AbortHandle;
 use crate::runtime::interrupt::{self, Interrupted};
 use crate::runtime::per_process::PerProcess;
 
-/// The threads that wait for answers. What an answer contains is decoded on the threads of the caller.
+/// The number of threads that wait for responses. Their content is decoded on the threads of the callers.
 const THREADS: usize = 2;
 
 static RUNTIME: PerProcess<Runtime> = PerProcess::new();
 
-/// The output of a future that is running.
+/// The output of a running future.
 #[derive(Debug)]
 pub(super) struct Running<T> {
     output: Receiver<std::thread::Result<T>>,
@@ -30,10 +30,10 @@ pub(super) struct Running<T> {
 }
 
 impl<T> Running<T> {
-    /// Waits for the end of the future, and returns its output. A panic in it continues in the caller.
+    /// Waits until the future is complete, and returns its output. If it panics, the panic continues in the caller.
     ///
     /// # Errors
-    /// The process is ending; [`Interrupted`], in which case the future is abandoned.
+    /// If the process is ending; [`Interrupted`], in which case the future is aborted.
     pub(super) fn wait(self) -> io::Result<T> {
         match interrupt::receive(&self.output) {
             Ok(Ok(Ok(output))) => Ok(output),
@@ -50,13 +50,13 @@ impl<T> Running<T> {
 /// Starts `future`.
 ///
 /// # Errors
-/// The system cannot start threads.
+/// If the system cannot start threads.
 pub(super) fn start<T: Send + 'static>(
     future: impl Future<Output = T> + Send + 'static,
 ) -> io::Result<Running<T>> {
     let (done, output) = sync_channel(1);
     let task = current()?.spawn(async move {
-        // The caller has failed and no longer waits.
+        // The caller may have failed and no longer wait, so an error is ignored.
         let _ = done.send(AssertUnwindSafe(future).catch_unwind().await);
     });
     Ok(Running { output, future: task.abort_handle() })
@@ -65,7 +65,7 @@ pub(super) fn start<T: Send + 'static>(
 /// Returns the runtime, for clients that start tasks of their own.
 ///
 /// # Errors
-/// The system cannot start threads.
+/// If the system cannot start threads.
 #[cfg(feature = "hdfs")]
 pub(super) fn handle() -> io::Result<tokio::runtime::Handle> {
     current().map(|runtime| runtime.handle().clone())
@@ -99,9 +99,9 @@ mod tests {
         assert_eq!(sum, 120);
     }
 
-    /// The caller's own runtime has only one thread, which is waiting.
+    /// The caller's own runtime has only one thread, and that thread is waiting.
     #[test]
-    fn requests_run_below_a_runtime_of_the_caller() {
+    fn requests_may_be_made_inside_the_callers_runtime() {
         let own = Builder::new_current_thread().enable_all().build().unwrap();
         let slept = own.block_on(async {
             run(async {
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(futures::executor::block_on(async { run(async { 3 }).unwrap() }), 3);
     }
 
-    /// A provider of credentials that reads a table would do this.
+    /// A credential provider that reads a table would do this.
     #[test]
     fn a_request_may_make_another_one() {
         let nested =
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "the store panics")]
-    fn a_panic_is_that_of_the_caller() {
+    fn a_panic_continues_in_the_caller() {
         run(async { panic!("the store panics") }).unwrap()
     }
 }

@@ -1,5 +1,5 @@
-//! Finds out what exists at a location without a table, for the error message. It never fails, and sends no request to
-//! a remote store: there it only examines the text of the location.
+//! Finds out what is at a location that has no table, for the error message. This never fails, and sends no request to
+//! a remote store, for which it only looks at the location itself.
 
 use std::fs;
 use std::path::Path;
@@ -9,28 +9,28 @@ use super::Storage;
 /// The name of the directory of a table's log.
 const LOG: &str = "_delta_log";
 
-/// The maximum number of entries that are read of a directory.
+/// The maximum number of directory entries that are read.
 const MAX_ENTRIES: usize = 1000;
 
-/// The kind of thing at a location.
+/// What is at a location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Surroundings {
-    /// Nothing, or unknown.
+    /// Nothing, or something unknown.
     Unknown,
     /// A file.
     File,
-    /// A directory without a file.
+    /// A directory that contains no files.
     Empty,
-    /// A directory with Parquet files, or with partitions of them.
+    /// A directory with Parquet files, or with partition directories that contain Parquet files.
     Parquet,
-    /// The log of a table, or something in it. The table is at the location.
+    /// The log of a table, or a file in it. The value is the location of the table.
     Log(String),
-    /// A directory of a table, such as a partition. The table is at the location.
+    /// A directory inside a table, such as a partition. The value is the location of the table.
     Inside(String),
 }
 
 impl Storage {
-    /// Returns what is at the root.
+    /// Returns what is at the root of a storage.
     pub(crate) fn surroundings(&self) -> Surroundings {
         let url = self.url();
         if let Some((table, _)) = url.split_once(&format!("/{LOG}")) {

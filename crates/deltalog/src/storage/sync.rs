@@ -1,9 +1,9 @@
 //! Makes files and directories durable.
 //!
-//! A file and its directories, or the files that another program has written and their directories, are synced in
-//! parallel rather than one after another. A journaling file system can then make all of them durable in one write of
-//! the journal, and the disk flushes its cache once. The order does not matter, because nothing refers to a file before
-//! all of these syncs have returned.
+//! Files and their directories are synced in parallel, not one after another. This applies to a new file as well as to
+//! the files that another program has written. A journaling file system can then make all of them durable with one
+//! write of the journal, and the disk flushes its cache only once. The order of the syncs does not matter, because no
+//! file is referred to before all of them have returned.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -14,17 +14,17 @@ use super::{Backend, Storage};
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::parallel;
 
-/// The number of syncs at the same time. Each sync waits for the disk, not for a core.
+/// The number of concurrent syncs. It may exceed the number of cores, because each sync waits for the disk.
 const THREADS: usize = 8;
 
-/// An item that can be synced.
+/// Something that can be synced.
 #[derive(Debug)]
 pub(super) enum Entry<'a> {
     /// A file that this process has written.
     Open(&'a File),
     /// A file that another program has written.
     File(&'a Path),
-    /// The names in a directory.
+    /// The entries of a directory.
     Directory(&'a Path),
 }
 
@@ -40,7 +40,8 @@ impl Entry<'_> {
         match self {
             Self::Open(file) => file.sync_all(),
             Self::File(path) => File::open(path)?.sync_all(),
-            // Systems other than Unix journal the names, and cannot open a directory as a file.
+            // Systems other than Unix write the entries of directories to a journal, and cannot open a directory as a
+            // file.
             Self::Directory(path) => {
                 if cfg!(unix) {
                     File::open(path)?.sync_all()
@@ -52,14 +53,14 @@ impl Entry<'_> {
     }
 }
 
-/// Syncs all `entries`. An error comes with the path that failed, which an open file does not have.
+/// Syncs all `entries`. An error is returned with the path that failed, because open files do not know their paths.
 pub(super) fn sync_together(entries: &[Entry<'_>]) -> std::result::Result<(), (Option<PathBuf>, io::Error)> {
     let sync = |entry: &Entry<'_>| entry.sync().map_err(|error| (entry.path().map(Path::to_owned), error));
     parallel::each(entries, THREADS, sync).map(drop)
 }
 
-/// Syncs `files`, which another program has written, and all their parent directories up to `root`. An error
-/// comes with the path that failed.
+/// Syncs `files`, which another program has written, and all their parent directories up to `root`. An error is
+/// returned with the path that failed.
 pub(super) fn sync_files(root: &Path, files: &[PathBuf]) -> std::result::Result<(), (PathBuf, io::Error)> {
     let directories: BTreeSet<&Path> = files
         .iter()
@@ -71,9 +72,9 @@ pub(super) fn sync_files(root: &Path, files: &[PathBuf]) -> std::result::Result<
 }
 
 impl Storage {
-    /// Makes files that another program has written durable, including their directories. Stores other than
-    /// local file systems have already done so; there, one of the files is looked for, because the other program may
-    /// have written to a different store, with the same name at another endpoint.
+    /// Makes files that another program has written durable, including their directories. Stores other than local file
+    /// systems have already done this; for them, it is only checked that one of the files exists, because the other
+    /// program may have written to another store, with the same name at a different endpoint.
     ///
     /// # Errors
     /// `FileNotFound` or `Unavailable`, naming the file.
@@ -103,10 +104,11 @@ impl Storage {
         })
     }
 
-    /// As [`Storage::sync`], for files that the tasks of an engine report to have written.
+    /// Does the same as [`Storage::sync`] for files that the tasks of an engine have reported.
     ///
     /// # Errors
-    /// The same, with a hint for locations that mean another place to the tasks.
+    /// As [`Storage::sync`]. The hint mentions that the location may refer to another place on the machines of the
+    /// tasks.
     #[doc(hidden)]
     pub fn sync_reported<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<()> {
         self.sync(paths).map_err(|error| match error.kind() {

@@ -1,10 +1,10 @@
 //! Writes an object to a remote store in parts.
 //!
-//! - The object appears under its name when it is complete, and replaces an older one.
-//! - An object of a single part is put with one request. A larger one is uploaded in a few parts at a time, and only
-//!   these are in memory.
-//! - An upload that is dropped before it is complete is aborted. If that fails as well, the parts remain in the store,
-//!   invisible, until the store's own rules remove them.
+//! - The object becomes visible when it is complete, and then replaces an older one with the same name.
+//! - An object of a single part is put with one request. A larger object is uploaded a few parts at a time, and only
+//!   these parts are in memory.
+//! - If the upload is dropped before it is complete, it is aborted. If that fails as well, its parts remain in the
+//!   store, where no reader sees them, until the store's own rules remove them.
 
 use std::io;
 
@@ -22,9 +22,9 @@ pub(super) struct Upload {
     storage: Storage,
     store: Remote,
     path: String,
-    /// The bytes that are not uploaded yet: less than a part.
+    /// The bytes that were not uploaded yet. They are less than a part.
     buffer: Vec<u8>,
-    /// The number of all bytes.
+    /// The total number of bytes.
     size: u64,
     parts: Option<Parts>,
 }
@@ -49,7 +49,7 @@ impl Upload {
     /// Completes the object.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied`. The object may exist nevertheless, complete.
+    /// `Unavailable`, `PermissionDenied`. The complete object may exist nevertheless.
     pub(super) fn finish(mut self) -> Result<()> {
         let rest = std::mem::take(&mut self.buffer);
         if self.parts.is_none() {
@@ -67,8 +67,8 @@ impl Upload {
         Ok(())
     }
 
-    /// Checks that the object exists. If the answer to the request that completes it is lost, the client sends the
-    /// request again, and many stores no longer know the upload by then.
+    /// Checks that the object exists. If the response to the request that completes the upload is lost, the client
+    /// sends this request again, but many stores then no longer know the upload.
     fn ensure_complete(&self) -> Result<()> {
         match self.storage.head(&self.path)? {
             Some(found) if found.size == self.size => Ok(()),
@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// Requests run on the runtime of the process.
+    /// In these tests, requests run on the process's async runtime.
     fn stores() -> (Storage, Remote) {
         let store = Arc::new(InMemory::new());
         let url = Url::parse("memory:///t").unwrap();
@@ -119,12 +119,12 @@ mod tests {
     }
 
     #[test]
-    fn an_object_of_any_number_of_parts_has_all_bytes() {
+    fn objects_with_any_number_of_parts_have_all_bytes() {
         let (storage, store) = stores();
         for size in [0, 1, PART_SIZE - 1, PART_SIZE, PART_SIZE + 1, 2 * PART_SIZE, 2 * PART_SIZE + 7] {
             let bytes: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
             let mut upload = Upload::new(storage.clone(), store.clone(), "f");
-            // The pieces do not end where the parts end.
+            // The pieces that are written do not end where parts end.
             for piece in bytes.chunks(3 << 20) {
                 upload.write(piece).unwrap();
                 assert!(upload.buffer.len() < PART_SIZE);
@@ -134,10 +134,10 @@ mod tests {
         }
     }
 
-    /// The client sends the completing request again, when the store no longer knows the upload.
+    /// The client sends the completing request again, at a time when the store no longer knows the upload.
     #[test]
     #[cfg(feature = "s3")]
-    fn an_object_whose_last_answer_was_lost_is_there() {
+    fn an_object_exists_although_the_last_response_was_lost() {
         use deltalog_testkit::s3::{ErrorAnswer, Fault, Kind, Rule, S3Server, When};
 
         let server = S3Server::start();

@@ -1,4 +1,4 @@
-//! Writes files from beginning to end.
+//! Writes files sequentially, from beginning to end.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -15,23 +15,23 @@ use super::{Backend, Storage};
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::interrupt;
 
-/// Removes the empty directories of a tree. `remove_dir` refuses directories that are not empty, so no file
+/// Removes the empty directories in a tree. `remove_dir` refuses to remove a directory that is not empty, so no file
 /// can be lost.
 pub(super) fn remove_empty(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
         remove_empty(&entry.path());
     }
-    // A directory that is not empty, or was removed concurrently, is not an error.
+    // A directory that is not empty, or that another process has removed, is not an error.
     let _ = fs::remove_dir(directory);
 }
 
 /// A file that is written sequentially.
 ///
-/// - A new file ([`Storage::create_file`]) has its final name from the start, because readers ignore it until the
-///   log refers to it. If the writer is dropped before it is finished, the file is left for clean-up.
-/// - A file that may replace another one ([`Storage::replace_file`]) gets its name when it is finished. Until then
-///   nothing changes, and if the writer is dropped, the temporary file is deleted.
+/// - A new file ([`Storage::create_file`]) has its final name from the start, because readers ignore it until the log
+///   refers to it. If the writer is dropped before it is finished, the file remains, and a clean-up deletes it later.
+/// - A file that may replace another one ([`Storage::replace_file`]) gets its final name when it is finished. Until
+///   then, the existing file is unchanged. If the writer is dropped earlier, the temporary file is deleted.
 #[derive(Debug)]
 pub struct FileWriter {
     sink: Sink,
@@ -45,7 +45,7 @@ enum Sink {
     Remote(Upload),
 }
 
-/// A complete or incomplete file that does not have its name yet. It is deleted unless it gets its name.
+/// A file that does not have its final name yet, complete or not. It is deleted unless it gets that name.
 #[derive(Debug)]
 pub(super) struct Staged {
     from: PathBuf,
@@ -54,20 +54,20 @@ pub(super) struct Staged {
 }
 
 impl Staged {
-    /// Returns a new path in the directory of `file`. Its name cannot belong to a file of the log or to a data file, so
-    /// readers ignore it.
+    /// Returns a new path in the directory of `file`. Its name cannot be that of a log file or a data file, so readers
+    /// ignore it.
     pub(super) fn beside(file: &Path) -> Self {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let from = file.with_file_name(format!(".{name}.{}.tmp", Uuid::new_v4()));
         Self { from, to: file.to_owned(), is_published: false }
     }
 
-    /// Returns the path at which the caller creates the file.
+    /// Returns the path at which the caller has to create the file.
     pub(super) fn file(&self) -> &Path {
         &self.from
     }
 
-    /// Gives the file its name, and replaces the file that has it now.
+    /// Gives the file its final name. It replaces the file that has this name now.
     fn publish(&mut self) -> io::Result<()> {
         remove_checksum(&self.to)?;
         fs::rename(&self.from, &self.to)?;
@@ -75,7 +75,8 @@ impl Staged {
         Ok(())
     }
 
-    /// Gives the file its name in addition, unless another file has it. Returns whether the file got the name.
+    /// Gives the file its final name, in addition to the temporary one, unless another file has it. Returns whether it
+    /// got the name.
     pub(super) fn publish_if_absent(&self) -> Result<bool, Unpublished> {
         publish_if_absent(&self.from, &self.to)
     }
@@ -84,24 +85,24 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if !self.is_published {
-            // The file is a leftover whether it can be deleted or not.
+            // Whether or not the file can be deleted here, it is a leftover that a clean-up deletes later.
             let _ = fs::remove_file(&self.from);
         }
     }
 }
 
-/// The directories that must be synced for a file to be durable. Without that, a power failure can lose even a
-/// file that was synced itself.
+/// The directories that must be synced to make a file durable. If they are not synced, a power failure can lose even a
+/// file that was synced itself:
 ///
-/// - All directories from the file's own up to the table's root, including existing ones: another writer may
-///   have just created them without syncing them yet.
-/// - Above the root, the directories that this writer creates, and the existing one that contains them.
+/// - All directories from the file's own up to the table's root, even if they already existed: another writer may have
+///   just created them without syncing them yet.
+/// - Above the root, the directories that this writer creates, and the existing directory that contains them.
 #[derive(Debug)]
 pub(super) struct DirectoriesToSync(Vec<PathBuf>);
 
 impl DirectoriesToSync {
-    /// Returns the directories for `file`, which is at `path` relative to the table's root. It must be called
-    /// before missing directories are created.
+    /// Returns the directories for `file`, which is at `path` relative to the table's root. It must be called before
+    /// missing directories are created.
     fn of(file: &Path, path: &str) -> Self {
         let within_table = path.split('/').count();
         let mut directories = Vec::new();
@@ -114,9 +115,9 @@ impl DirectoriesToSync {
         Self(directories)
     }
 
-    /// Returns the directories to sync for `file`, a file of a log: its own directory, any missing ones, and the
-    /// existing one that will contain the first of these. All others were synced when they were created. It must be
-    /// called before missing directories are created.
+    /// Returns the directories to sync for `file`, a file of a log: its own directory, missing directories above it,
+    /// and the existing directory that will contain the first of these. All other directories were synced when they
+    /// were created. It must be called before missing directories are created.
     pub(super) fn of_new(file: &Path) -> Self {
         let mut directories = Vec::new();
         for directory in file.ancestors().skip(1) {
@@ -128,7 +129,7 @@ impl DirectoriesToSync {
         Self(directories)
     }
 
-    /// Syncs the directories, and with them `file`, which is in the first one.
+    /// Syncs the directories, and also `file`, which is in the first one.
     pub(super) fn sync(&self, file: Option<&File>) -> io::Result<()> {
         let directories = self.0.iter().map(|directory| Entry::Directory(directory));
         let entries: Vec<Entry<'_>> = file.map(Entry::Open).into_iter().chain(directories).collect();
@@ -144,7 +145,7 @@ pub(super) fn create_whole(file: &Path, path: &str, bytes: &[u8], is_durable: bo
     if is_durable {
         content.sync_all()?;
     }
-    // Some systems do not delete open files.
+    // Some systems do not allow open files to be deleted.
     drop(content);
     let is_created = staged.publish_if_absent().map_err(Unpublished::into_error)?;
     if is_created && is_durable {
@@ -153,7 +154,7 @@ pub(super) fn create_whole(file: &Path, path: &str, bytes: &[u8], is_durable: bo
     Ok(is_created)
 }
 
-/// Creates a directory in an existing one, unless it exists.
+/// Creates a directory in an existing one, unless it already exists.
 fn create_last(directory: &Path) -> io::Result<()> {
     match fs::create_dir(directory) {
         Err(_) if directory.is_dir() => Ok(()),
@@ -190,12 +191,12 @@ impl Storage {
 }
 
 impl FileWriter {
-    /// Creates a file, with the directories that it is in.
+    /// Creates a file, and the directories above it.
     pub(super) fn create_local(file: &Path, path: &str) -> io::Result<Self> {
         Self::local(file, path, None, |directory| fs::create_dir_all(directory))
     }
 
-    /// Creates a file, and its directory if the one above exists.
+    /// Creates a file, and its directory if the directory above that exists.
     pub(super) fn create_local_in_log(file: &Path, path: &str) -> io::Result<Self> {
         Self::local(file, path, None, create_last)
     }
@@ -205,7 +206,7 @@ impl FileWriter {
         Self::local(file, path, Some(Staged::beside(file)), |_| Ok(()))
     }
 
-    /// Writes a file that may exist, with the directories that it is in.
+    /// Writes a file that may already exist, and creates the directories above it.
     pub(super) fn publish_local(file: &Path, path: &str) -> io::Result<Self> {
         Self::local(file, path, Some(Staged::beside(file)), |directory| fs::create_dir_all(directory))
     }
@@ -235,7 +236,7 @@ impl FileWriter {
     /// Syncs the file and returns its size in bytes.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied`. A file that replaces another one may have replaced it nevertheless.
+    /// `Unavailable`, `PermissionDenied`. A file that is to replace another one may have done so nevertheless.
     pub fn finish(self) -> Result<u64> {
         let failed = |path: &str, error: io::Error| {
             Error::new(ErrorKind::Unavailable, "the file could not be written")
@@ -247,7 +248,7 @@ impl FileWriter {
                 let file = file.into_inner().map_err(|error| failed(&self.path, error.into_error()))?;
                 let synced = match &mut staged {
                     None => directories.sync(Some(&file)),
-                    // A file may only be replaced by a durable one.
+                    // A file may only be replaced by a file that is already durable.
                     Some(staged) => {
                         file.sync_all().and_then(|()| staged.publish()).and_then(|()| directories.sync(None))
                     }
@@ -290,7 +291,8 @@ mod tests {
         let above = tempfile::tempdir().unwrap();
         let root = above.path().join("x/table");
         let of = |path: &str| DirectoriesToSync::of(&root.join(path), path).0;
-        // No directory exists yet: all up to the existing one that will contain the first new one.
+        // No directory exists yet, so all of them are synced, up to the existing one that will contain the first new
+        // one.
         let all = [
             root.join("a=1/b=2"),
             root.join("a=1"),
@@ -301,7 +303,7 @@ mod tests {
         assert_eq!(of("a=1/b=2/f"), all);
         fs::create_dir_all(&root).unwrap();
         assert_eq!(of("a=1/b=2/f"), all[..3]);
-        // Another writer has created the directories, perhaps without syncing them yet.
+        // Another writer has created the directories, but perhaps has not synced them yet.
         fs::create_dir_all(root.join("a=1/b=2")).unwrap();
         assert_eq!(of("a=1/b=2/f"), all[..3]);
         assert_eq!(of("f"), std::slice::from_ref(&root));

@@ -1,4 +1,4 @@
-//! The directory of a cache: finding, adding and evicting pieces, together with other processes.
+//! The directory of a cache: finds, adds and evicts pieces, while other processes do the same.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, DirBuilder, DirEntry, File, OpenOptions, TryLockError};
@@ -15,37 +15,37 @@ use super::piece::{self, Identity, Piece};
 use crate::runtime::clock;
 use crate::runtime::per_process::PerProcess;
 
-/// The name of the directory. It changes when the format of the cache changes.
+/// The name of the directory. It changes if the format of the cache changes.
 const NAME: &str = "deltalog-1";
 const USED: &str = "used";
 const NEW: &str = "new";
 /// The minimum size of a file on disk.
 const CLUSTER: u64 = 4096;
-/// How often the lock is tried, and the pause between two tries. It is held for microseconds, unless pieces are
-/// evicted.
+/// How many times it is tried to get the lock, and the pause in between. The lock is held for microseconds, unless
+/// pieces are evicted.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(1);
-/// For how long nothing is added after a failure.
+/// For how long no piece is added after a failure.
 const REST: Duration = Duration::from_secs(60);
-/// A file that is still being written at this age belongs to a process that has died.
+/// A file of this age that is still being written belongs to a process that has died.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// The directories for which a warning was logged.
+/// The directories for which a warning was already logged.
 static WARNED: PerProcess<Mutex<HashSet<PathBuf>>> = PerProcess::new();
 
 #[derive(Debug)]
 pub(super) struct Directory {
     root: PathBuf,
     limit: u64,
-    /// When pieces may be added again after a failure, in seconds since the epoch.
+    /// The time from which pieces may be added again after a failure, in seconds since the epoch.
     rests_until: AtomicU64,
 }
 
-/// The sum of the sizes of all pieces, locked.
+/// The locked file with the total size of all pieces.
 struct Ledger(File);
 
 impl Directory {
-    /// Opens the directory of a cache below `path`, creating it if necessary. If it cannot be used, logs a warning.
+    /// Opens the directory of a cache below `path`, and creates it if necessary. If it cannot be used, logs a warning.
     pub(super) fn open(path: PathBuf, limit: u64) -> Option<Self> {
         let prepare = || {
             let root = std::path::absolute(&path)?.join(NAME);
@@ -75,8 +75,8 @@ impl Directory {
         entries.filter_map(|entry| Piece::parse(entry.ok()?.file_name().to_str()?)).collect()
     }
 
-    /// Adds a piece to the directory of its object, and deletes the pieces of other states of the object. Failures are
-    /// only logged as warnings.
+    /// Adds a piece to the directory of its object, and deletes the object's pieces with another tag or size. Failures
+    /// are only logged as warnings.
     pub(super) fn add(&self, directory: &Path, identity: &Identity<'_>, start: u64, content: &Bytes) {
         if content.is_empty() || seconds(clock::system_time()) < self.rests_until.load(Ordering::Relaxed) {
             return;
@@ -113,7 +113,7 @@ impl Directory {
             .filter(|other| other.tag != piece.tag)
             .for_each(|other| other.discard(directory));
         match file.persist(&target) {
-            // Another process has just removed the empty directory.
+            // Another process has just removed the directory, because it was empty.
             Err(error) if error.error.kind() == io::ErrorKind::NotFound => {
                 create_private(directory)?;
                 error.file.persist(&target).map(drop).map_err(|error| error.error)
@@ -122,7 +122,7 @@ impl Directory {
         }
     }
 
-    /// Creates a file for `length` bytes, if they fit beside the bytes that other processes are adding.
+    /// Creates a file for `length` bytes, if there is room in addition to the bytes that other processes are adding.
     fn reserve(&self, length: u64) -> io::Result<Option<NamedTempFile>> {
         let size = on_disk(length);
         if size > self.limit {
@@ -135,7 +135,7 @@ impl Directory {
             _ => self.evict(size),
         };
         let fits = used.saturating_add(size) <= self.limit;
-        // From now on, other processes count the file.
+        // From here on, other processes count this file.
         let file = match fits {
             true => {
                 let file = tempfile::Builder::new().tempfile_in(self.root.join(NEW))?;
@@ -148,14 +148,14 @@ impl Directory {
         Ok(file)
     }
 
-    /// Deletes the least recently used pieces until there is room for `size` bytes, and some more. Returns the total
-    /// size of the pieces that remain.
+    /// Deletes the least recently used pieces until there is room for `size` bytes and some more. Returns the total
+    /// size of the remaining pieces.
     fn evict(&self, size: u64) -> u64 {
         let mut used = 0_u64;
         let mut by_time: BTreeMap<u64, u64> = BTreeMap::new();
         let now = clock::system_time();
-        // Files being written are counted first, so that a file that is renamed during the count is counted twice
-        // instead of being missed.
+        // Files that are still being written are counted first. So if a file is renamed during the count, it is counted
+        // twice rather than missed.
         for entry in entries(&self.root.join(NEW)) {
             let Ok(meta) = entry.metadata() else { continue };
             let age = meta.modified().ok().and_then(|modified| now.duration_since(modified).ok());
@@ -187,7 +187,7 @@ impl Directory {
                 used = used.saturating_sub(on_disk(length));
                 evicted += 1;
                 if let Some(directory) = path.parent() {
-                    // This usually fails, because the directory has other pieces.
+                    // Removing the directory usually fails, because it contains other pieces.
                     let _ = fs::remove_dir(directory);
                 }
             }
@@ -196,7 +196,7 @@ impl Directory {
         used
     }
 
-    /// Calls `visit` with path, length and time of each piece.
+    /// Calls `visit` with the path, the size and the time of each piece.
     fn each_piece(&self, mut visit: impl FnMut(&Path, u64, SystemTime)) {
         for shelf in entries(&self.root).filter(|entry| entry.file_name().len() == 2) {
             for object in entries(&shelf.path()) {
@@ -210,7 +210,7 @@ impl Directory {
 }
 
 impl Ledger {
-    /// Locks the ledger. Returns `None` if other processes hold it for too long.
+    /// Locks the file with the total size. Returns `None` if other processes hold the lock for too long.
     fn lock(path: &Path) -> io::Result<Option<Self>> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         for _ in 0..TRIES {
@@ -223,7 +223,7 @@ impl Ledger {
         Ok(None)
     }
 
-    /// Returns the sum, if there is one.
+    /// Returns the total size, if it is known.
     fn used(&mut self) -> Option<u64> {
         let mut bytes = Vec::new();
         self.0.rewind().ok()?;
@@ -238,8 +238,8 @@ impl Ledger {
 }
 
 impl Drop for Ledger {
-    /// Unlocks the ledger explicitly. Closing it is not enough: a child process that was forked while it was open has
-    /// it open, too.
+    /// Unlocks the file explicitly. Closing it is not enough: if a child process was forked in the meantime, the file
+    /// is open there, too.
     fn drop(&mut self) {
         let _ = self.0.unlock();
     }
@@ -249,7 +249,7 @@ fn entries(directory: &Path) -> impl Iterator<Item = DirEntry> + use<> {
     fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok)
 }
 
-/// Returns the space that a piece takes on disk. Usually it has a directory of its own.
+/// Returns the disk space that a piece takes. Usually each piece has a directory of its own.
 fn on_disk(length: u64) -> u64 {
     (length.div_ceil(CLUSTER) + 1).saturating_mul(CLUSTER)
 }
@@ -258,7 +258,7 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// Creates a directory and those above it, unless they exist, for this user only.
+/// Creates a directory and its parents, unless they exist. Only this user gets access to them.
 fn create_private(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -267,7 +267,7 @@ fn create_private(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Makes sure that other users can neither read nor write the cache.
+/// Makes sure that other users can neither read nor change the cache.
 #[cfg(unix)]
 fn check_private(root: &Path) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -1,8 +1,8 @@
-//! A cache of immutable objects on the local disk, shared by this process, concurrent ones and later ones.
+//! A cache of immutable objects on the local disk. Concurrent and later processes share it with this one.
 //!
 //! ```text
 //! <cache_dir>/deltalog-1/                    0700
-//!     used                                   the bytes in use, and the lock of those who add or evict
+//!     used                                   the number of bytes in use; also a lock for adding and evicting
 //!     new/                                   files that are being written
 //!     3f/9c0e…/                              one directory per object: the hash of its URL and of its store
 //!         <tag>-<start>-<end>                a piece: one range of the object's bytes (`piece`)
@@ -14,37 +14,39 @@
 //!   says which entity tag and size each file has. A piece with the same tag and size has the bytes that the store
 //!   would have returned at the time of the listing, so no request is needed.
 //! - **Files that no listing has shown** (data files, deletion vectors, sidecars) are requested with the condition
-//!   `If-None-Match` and the tag of the newest piece. The store answers "not modified", or with the new bytes. Opening
-//!   such a file therefore costs one request, as without a cache, but usually one without a body, and reading from the
-//!   file afterwards costs none. The condition is necessary although the protocol forbids reusing the name of a data
-//!   file, because tables are dropped and created again, and files are copied by hand. Also, the store must be able to
-//!   refuse access.
-//! - **Everything else** is read from or written to the store: `_last_checkpoint`, listings, existence, all writes, and
-//!   commits that are read by their name only. The commit rule, which reads a commit back if its put got no answer, and
-//!   the protocol of coordinators therefore never use the cache: only a reader that passes an entry of a listing
-//!   ([`Listed`]) does.
-//! - Objects without an entity tag, or with a weak one, are not cached.
+//!   `If-None-Match` and the tag of the newest piece. The store responds with "not modified" or with the new bytes.
+//!   Opening such a file therefore takes one request, as without a cache, but usually its response has no body, and
+//!   reading from the file afterwards takes no request. The protocol forbids reusing the name of a data file, but the
+//!   condition is necessary nevertheless, because tables are dropped and created again, and files are copied by hand.
+//!   It also lets the store refuse access.
+//! - **Everything else** always goes to the store: `_last_checkpoint`, listings, checks whether a file exists, all
+//!   writes, and commits that are read by name without a listing. So the cache is never used by the commit rule, which
+//!   reads a commit back if there was no response to its put, nor by the protocol of coordinators: it is only used by
+//!   readers that pass an entry of a listing ([`Listed`]).
+//! - Objects whose entity tag is missing or weak are not cached.
 //!
 //! Cached data is checked before it is used:
 //!
-//! - A piece has its final name only when it is complete (a rename). A crash of the machine may still leave one with
-//!   other content: each block of it has a hash. A damaged piece is deleted, and read from the store again.
-//! - A piece names its object, its store's endpoint, its entity tag and its size in full. Hashes only serve to find it.
+//! - A piece gets its final name, by a rename, only when it is complete. After a crash of the machine, its file may
+//!   still have other content, so each block of it has a hash. A damaged piece is deleted, and the bytes are read from
+//!   the store again.
+//! - A piece contains the full name of its object, and the store's endpoint, entity tag and size. The hash in the name
+//!   of its directory only serves to find it.
 //! - The directory must belong to the user, and other users must not be able to read or write it; otherwise it is not
 //!   used. The content is not encrypted. Files of the log are read without asking whether the store would still permit
-//!   it, so programs with other permissions need a directory of their own.
+//!   it, so programs with different permissions need separate directories.
 //!
-//! How it is kept small: to add a piece, a process first adds its size to `used` under a lock. If that exceeds the
-//! limit, the pieces that were not used for the longest time are deleted, an eighth of the limit at once. A process
-//! that cannot get the lock quickly does not add the piece. A crash between the two steps makes the total too large,
-//! never too small, and the next eviction corrects it. The cache has no threads, and only counts are in memory, so a
-//! forked child works like any other process. Failures, such as a full disk, are logged as warnings and never fail a
-//! read.
+//! The size of the cache is limited as follows. To add a piece, a process first adds its size to the number in `used`,
+//! under a lock. If the number then exceeds the limit, the least recently used pieces are deleted, an eighth of the
+//! limit at a time. A process that cannot get the lock quickly does not add the piece. After a crash between these two
+//! steps, the number is too large, never too small, and the next eviction corrects it. The cache has no threads, and
+//! only its counts are in memory, so it also works in a forked child process. Failures, such as a full disk, are logged
+//! as warnings and never make a read fail.
 //!
-//! Why not a crate: `foyer` has its index in memory and opens its files without a lock, so two processes damage each
-//! other's entries; what a process adds is on disk only after its flushers have run, and the next one scans the device
-//! before it can read. `cacache` is safe among processes, but it has no limit of size, hashes whole entries to read a
-//! part of one, and its index only grows. Neither finds the pieces that cover a range.
+//! Existing crates do not fit. `foyer` keeps its index in memory and opens its files without a lock, so two processes
+//! damage each other's entries; a new entry is on disk only after a delay, and the next process has to scan all entries
+//! before it can read. `cacache` may be used by several processes, but it has no size limit, hashes whole entries to
+//! read a part of one, and its index only grows. Neither of them finds the pieces that cover a range.
 
 mod directory;
 mod object;
@@ -75,7 +77,7 @@ pub struct Listed {
     pub(super) tag: u64,
 }
 
-/// Returns a number for an entity tag. Some stores quote the tag in one answer and not in the other.
+/// Returns a number for an entity tag. Quotes around the tag are ignored, because some stores do not always add them.
 pub(super) fn tag(e_tag: &str) -> u64 {
     XxHash3_64::oneshot(e_tag.trim_start_matches("W/").trim_matches('"').as_bytes())
 }
@@ -83,14 +85,14 @@ pub(super) fn tag(e_tag: &str) -> u64 {
 /// The cache of a table's store.
 #[derive(Debug)]
 pub(super) struct Cache {
-    /// `None` if it cannot be used.
+    /// The directory; `None` if it cannot be used.
     directory: Option<Directory>,
-    /// Distinguishes stores in which the same URL is another object.
+    /// Identifies the store, because the same URL may be another object in another store.
     store: String,
     counts: Counts,
 }
 
-/// An object that the cache may have.
+/// An object of which the cache may have pieces.
 #[derive(Debug, Clone)]
 struct Key {
     directory: PathBuf,
@@ -98,8 +100,8 @@ struct Key {
 }
 
 impl Cache {
-    /// Opens the cache in the directory `path`, which may take up to `limit` bytes. `store` distinguishes stores that
-    /// have different objects under the same URL. If the directory cannot be used, logs a warning.
+    /// Opens the cache in the directory `path`, which may take up to `limit` bytes. `store` identifies the store,
+    /// because the same URL may be another object in another store. If the directory cannot be used, logs a warning.
     pub(super) fn open(path: PathBuf, limit: u64, store: &str) -> Arc<Self> {
         let store = format!("{:032x}", XxHash3_128::oneshot(store.as_bytes()));
         Arc::new(Self { directory: Directory::open(path, limit), store, counts: Counts::default() })
@@ -119,7 +121,7 @@ impl Cache {
         Identity { store: self.store.as_str().into(), url: url.into(), e_tag: e_tag.into(), size }
     }
 
-    /// Returns the whole object as a listing has shown it.
+    /// Returns the content of an object whose tag and size a listing has shown, if the cache has all of it.
     pub(super) fn whole(&self, url: String, listed: Listed) -> Option<Bytes> {
         let (directory, key) = self.key(url)?;
         let found = directory
@@ -139,14 +141,14 @@ impl Cache {
         found
     }
 
-    /// Adds a whole object.
+    /// Adds the whole content of an object.
     pub(super) fn add_whole(&self, url: String, e_tag: &str, bytes: &Bytes) {
         let Some((directory, key)) = self.key(url) else { return };
         let identity = self.identity(&key.url, e_tag, bytes.len() as u64);
         directory.add(&key.directory, &identity, 0, bytes);
     }
 
-    /// Reads a whole piece if it is valid. Otherwise deletes it.
+    /// Reads the whole content of a piece if it is valid. Otherwise deletes the piece.
     fn bytes_of(&self, key: &Key, piece: &Piece, listed: Listed) -> Option<Bytes> {
         let open = piece.open(&key.directory);
         let is_right =
@@ -161,7 +163,7 @@ impl Cache {
         bytes
     }
 
-    /// Returns the object in the state that a listing has shown, with its last `length` bytes.
+    /// Returns an object whose tag and size a listing has shown, and its last `length` bytes, if the cache has these.
     pub(super) fn end(
         self: &Arc<Self>,
         url: String,
@@ -176,8 +178,8 @@ impl Cache {
         found
     }
 
-    /// Returns the object as it was read last, and the last `length` bytes of it. The caller must validate it with the
-    /// store, and then call [`Cache::validated`].
+    /// Returns the object with the tag and size that it had when it was last read, and its last `length` bytes. The
+    /// caller must ask the store whether the object is still the same, and then call [`Cache::validated`].
     pub(super) fn newest_end(
         self: &Arc<Self>,
         url: String,
@@ -209,12 +211,12 @@ impl Cache {
         None
     }
 
-    /// Records whether the store still had the object with the end `bytes`.
+    /// Counts a hit of `bytes` bytes if the store still had the same object, otherwise a miss.
     pub(super) fn validated(&self, is_same: bool, bytes: usize) {
         if is_same { self.counts.hit(bytes) } else { self.counts.miss(bytes) }
     }
 
-    /// Returns an object with the tag and size that the store reports.
+    /// Returns an object with the tag and size that the store has reported.
     pub(super) fn object(self: &Arc<Self>, url: String, e_tag: &str, size: u64) -> Option<CachedObject> {
         let (_, key) = self.key(url)?;
         let identity = self.identity(&key.url, e_tag, size).into_owned();

@@ -1,4 +1,4 @@
-//! An object with pieces in the cache.
+//! An object of which the cache has some pieces.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use super::piece::{Identity, Piece};
 use super::{Cache, Key};
 
-/// An object in one state, with some ranges in the cache.
+/// A certain state of an object, and the ranges of it that are in the cache.
 #[derive(Debug, Clone)]
 pub(in crate::storage) struct CachedObject {
     cache: Arc<Cache>,
@@ -18,7 +18,7 @@ pub(in crate::storage) struct CachedObject {
     tag: u64,
 }
 
-/// The parts of a range that the cache has; the missing bytes are one range.
+/// The parts of a range that the cache has. The missing bytes are one contiguous range.
 struct Known {
     before: Bytes,
     missing: Range<u64>,
@@ -39,13 +39,13 @@ impl CachedObject {
         self.size
     }
 
-    /// Returns whether an answer of the store was about the same object.
+    /// Returns whether a response of the store is about the same state of the object.
     pub(in crate::storage) fn is(&self, e_tag: &str, size: u64) -> bool {
         self.tag == super::tag(e_tag) && self.size == size
     }
 
-    /// Reads ranges of the object. `fetch` reads what the cache lacks from the store, with at most one request per
-    /// range.
+    /// Reads ranges of the object. `fetch` reads the bytes that the cache lacks from the store, with at most one
+    /// request per range.
     pub(in crate::storage) fn ranges<E>(
         &self,
         ranges: &[Range<u64>],
@@ -84,7 +84,8 @@ impl CachedObject {
             if is_whole {
                 self.add(known.missing.start, &bytes);
             }
-            // Bytes after a gap would be mistaken for the bytes of the gap. The reader continues where the bytes end.
+            // Bytes after a gap would be taken for the bytes of the gap, so they are left out. The reader continues
+            // where the returned bytes end.
             let after = if is_whole { known.after } else { Bytes::new() };
             if known.before.is_empty() && after.is_empty() {
                 return bytes;
@@ -96,13 +97,13 @@ impl CachedObject {
         Ok(known.into_iter().map(complete).collect())
     }
 
-    /// Returns a range of the object, if the cache has all of it.
+    /// Returns a range of the object, if the cache contains all of it.
     pub(super) fn covered(&self, range: Range<u64>) -> Option<Bytes> {
         let known = self.known(&self.pieces(), &range);
         (known.missing.is_empty()).then_some(known.before)
     }
 
-    /// Adds bytes of the object, from `start` on.
+    /// Adds bytes of the object to the cache. They begin at offset `start`.
     pub(in crate::storage) fn add(&self, start: u64, bytes: &Bytes) {
         if let Some(directory) = &self.cache.directory {
             let identity = self.cache.identity(&self.key.url, &self.e_tag, self.size);
@@ -128,7 +129,7 @@ impl CachedObject {
             start = part.end;
             before.push(bytes);
         }
-        // From the end backwards.
+        // Continues backwards from the end of the range.
         while start < end {
             let here = pieces.iter().filter(|piece| piece.range.start < end && piece.range.end >= end);
             let Some(piece) = here.min_by_key(|piece| piece.range.start) else { break };
@@ -148,7 +149,7 @@ impl CachedObject {
         }
     }
 
-    /// Reads a part of a piece. Deletes the piece if it is invalid.
+    /// Reads part of a piece. If the piece is invalid, deletes it.
     fn read(&self, piece: &Piece, range: Range<u64>) -> Option<Bytes> {
         let open = piece.open(&self.key.directory);
         let is_right = |identity: &Identity<'_>| {

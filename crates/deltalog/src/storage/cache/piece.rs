@@ -1,4 +1,4 @@
-//! One range of an object, stored in a file.
+//! A piece of the cache: one range of an object, stored in a file.
 //!
 //! ```text
 //! magic "deltalog"                            8 bytes
@@ -9,8 +9,8 @@
 //! content
 //! ```
 //!
-//! - The name contains the properties of the file, so a piece can be skipped without opening it. They are trusted only
-//!   if the head agrees with them.
+//! - The file's name contains the properties of the piece, so that a piece can be skipped without opening the file.
+//!   They are only trusted if they agree with the head.
 //! - Only the blocks that are read are compared with their hashes.
 
 use std::borrow::Cow;
@@ -29,16 +29,16 @@ use crate::runtime::clock;
 use crate::storage::read::read_at;
 
 const MAGIC: &[u8; 8] = b"deltalog";
-/// The length of what precedes the head.
+/// The length of the part before the head.
 const START: usize = 12;
-/// The maximum size of a head in bytes. URLs may have a few thousand.
+/// The maximum size of a head in bytes. It contains a URL, which may have a few thousand bytes.
 const LONGEST_HEAD: usize = 1 << 20;
 const BLOCK: u64 = 64 << 10;
 const HASH: usize = 8;
-/// The time within which a piece that is used again is not marked as used.
+/// A piece that was marked as used within this time is not marked again.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// The object that a piece belongs to.
+/// The object to which a piece belongs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity<'a> {
     pub(super) store: Cow<'a, str>,
@@ -66,14 +66,14 @@ struct Head<'a> {
     end: u64,
 }
 
-/// The name of a piece.
+/// The name of a piece's file, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) tag: u64,
     pub(super) range: Range<u64>,
 }
 
-/// An open piece with a valid head.
+/// An open piece whose head is valid.
 #[derive(Debug)]
 pub(super) struct OpenPiece {
     file: File,
@@ -106,7 +106,7 @@ impl Piece {
         directory.join(self.name())
     }
 
-    /// Opens the piece, if it exists and its head is valid.
+    /// Opens the piece, if its file exists and the head is valid.
     pub(super) fn open(&self, directory: &Path) -> Option<OpenPiece> {
         let file = File::open(self.path(directory)).ok()?;
         let length = file.metadata().ok()?.len();
@@ -119,13 +119,14 @@ impl Piece {
         self.path(directory).metadata().ok()?.modified().ok()
     }
 
-    /// Deletes the piece, which is invalid or no longer needed. Its size is subtracted at the next count.
+    /// Deletes the piece, because it is invalid or no longer needed. The next count of the total size no longer
+    /// includes it.
     pub(super) fn discard(&self, directory: &Path) {
         let path = self.path(directory);
         match std::fs::remove_file(&path) {
             Ok(()) => tracing::debug!(path = %path.display(), "a piece of the cache was discarded"),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => tracing::debug!(path = %path.display(), %error, "a piece of the cache is left"),
+            Err(error) => tracing::debug!(path = %path.display(), %error, "a piece of the cache could not be deleted"),
         }
     }
 }
@@ -148,7 +149,7 @@ impl OpenPiece {
         let (identity, range) = (head.identity.into_owned(), head.start..head.end);
         let content_length = range.end.checked_sub(range.start)?;
         let blocks = usize::try_from(content_length.div_ceil(BLOCK)).ok()?;
-        // The length is checked against the size of the file before memory is allocated for it.
+        // Before memory is allocated for the head, its length is checked against the size of the file.
         let content = (head_end as u64).checked_add(blocks as u64 * HASH as u64)?.checked_add(HASH as u64)?;
         if content.checked_add(content_length)? != length || range.end > identity.size {
             return None;
@@ -164,7 +165,7 @@ impl OpenPiece {
         Some(Self { file, identity, range, hashes, content })
     }
 
-    /// Reads a range of the object within the piece, if the content is valid.
+    /// Reads a range of the object that is within the piece, if the content is valid.
     pub(super) fn read(&self, range: Range<u64>) -> Option<Bytes> {
         if range.start < self.range.start || range.end > self.range.end || range.is_empty() {
             return None;
@@ -182,18 +183,18 @@ impl OpenPiece {
         (is_right && wanted.end <= bytes.len()).then(|| bytes.slice(wanted))
     }
 
-    /// Marks the piece as used.
+    /// Marks the piece as recently used.
     pub(super) fn touch(&self) {
         let now = clock::system_time();
         let used = self.file.metadata().and_then(|meta| meta.modified());
         if used.is_ok_and(|used| now.duration_since(used).is_ok_and(|since| since >= FRESH)) {
-            // A process without this permission only reads a cache that belongs to others.
+            // A process that may not do this only reads a cache that belongs to others.
             let _ = self.file.set_modified(now);
         }
     }
 }
 
-/// Returns the bytes of a piece that precede its content.
+/// Returns the bytes that precede the content of a piece in its file.
 pub(super) fn preamble(identity: &Identity<'_>, start: u64, content: &[u8]) -> io::Result<Bytes> {
     let head = Head { identity: identity.clone(), start, end: start + content.len() as u64 };
     let head = serde_json::to_vec(&head)?;

@@ -1,4 +1,4 @@
-//! Reads the directory and the size of the cache from the options `cache_dir` and `cache_size` of a store, or from the
+//! Reads the directory and the size of the cache from the store's options `cache_dir` and `cache_size`, or from the
 //! environment variables `DELTALOG_CACHE_DIR` and `DELTALOG_CACHE_SIZE`.
 
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ use crate::runtime::byte_size::bytes_of;
 
 /// The names of the options.
 pub(in crate::storage) const NAMES: [&str; 2] = [
-    // The directory of the cache on the local disk, an absolute path. Also `DELTALOG_CACHE_DIR`.
+    // The directory of the cache on the local disk, as an absolute path. Also `DELTALOG_CACHE_DIR`.
     "cache_dir",
-    // The size of the cache, such as `20GiB`. Also `DELTALOG_CACHE_SIZE`. Default: 10 GiB.
+    // The maximum size of the cache, such as `20GiB`. Also `DELTALOG_CACHE_SIZE`. Default: 10 GiB.
     "cache_size",
 ];
 const VARIABLES: [&str; 2] = ["DELTALOG_CACHE_DIR", "DELTALOG_CACHE_SIZE"];
-/// The size if none is given.
+/// The maximum size if none is set.
 const DEFAULT: u64 = 10 << 30;
-/// The minimum size: several pieces must fit.
+/// The lower limit for the maximum size. There must be room for several pieces.
 const LEAST: u64 = 64 << 20;
 
-/// A cache that the user wants.
+/// The settings of a cache that the user has requested.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::storage) struct CacheSettings {
     pub(in crate::storage) directory: PathBuf,
@@ -27,12 +27,12 @@ pub(in crate::storage) struct CacheSettings {
 }
 
 impl CacheSettings {
-    /// Returns the cache that the options or the environment variables configure. An empty directory as an option turns
-    /// off the cache of the variables.
+    /// Returns the settings of the cache from the options or the environment variables. If the option `cache_dir` is
+    /// empty, the cache that the environment variables configure is turned off.
     ///
     /// # Errors
     /// `InvalidArgument` for a size that is invalid or too small, for a size without a directory, and for a relative
-    /// directory.
+    /// path.
     pub(in crate::storage) fn new(directory: Option<String>, size: Option<String>) -> Result<Option<Self>> {
         Self::with_variables(directory, size, |name| std::env::var(name).ok())
     }

@@ -1,20 +1,20 @@
-//! Counts of requests to caches and of their hits.
+//! Counts how often caches on the local disk were asked for data, and how often they had it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::runtime::per_process::PerProcess;
 
-/// Counts of the requests to a cache on the local disk, for files or ranges of files, and of its hits.
+/// Counts of the files, or ranges of files, that were requested from a cache on the local disk, and of the hits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheStatistics {
-    /// The hits.
+    /// The number of requests that the cache has answered.
     pub hits: u64,
-    /// What was requested from the store.
+    /// The number of requests that the store had to answer.
     pub misses: u64,
-    /// The bytes that were read from the cache.
+    /// The number of bytes that were read from the cache.
     pub hit_bytes: u64,
-    /// The bytes that were read from the store.
+    /// The number of bytes that were read from the store.
     pub miss_bytes: u64,
 }
 
@@ -38,7 +38,7 @@ impl Numbers {
     }
 }
 
-/// The counts of all caches of a process. A forked child starts with zero.
+/// The counts of all caches of a process. A forked child process starts at zero.
 static TOTALS: PerProcess<Numbers> = PerProcess::new();
 
 impl CacheStatistics {
@@ -48,7 +48,7 @@ impl CacheStatistics {
     }
 }
 
-/// The counts of one cache, which are also included in the counts of the process.
+/// The counts of one cache. They are also included in the counts of the process.
 #[derive(Debug, Default)]
 pub(super) struct Counts(Numbers);
 

@@ -1,4 +1,4 @@
-//! What the cache on the local disk serves, and what it never serves.
+//! Tests of what the cache on the local disk returns, and of what it must never return.
 
 #![expect(clippy::single_range_in_vec_init, reason = "a list of ranges may have one")]
 
@@ -46,7 +46,7 @@ fn files(root: &Path) -> Vec<(PathBuf, u64)> {
     found
 }
 
-/// Reads ranges of an object with these bytes. Returns the ranges that were fetched from the store.
+/// Reads ranges of an object with these bytes. Returns the ranges that had to be fetched from the store.
 fn read(object: &CachedObject, content: &Bytes, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut fetched = Vec::new();
     let at = |range: &Range<u64>| content.slice(range.start as usize..range.end as usize);
@@ -65,7 +65,7 @@ fn the_next_process_reads_what_this_one_has_read() {
     let bytes = content(200_000);
     cache(directory.path()).add_whole(URL.to_owned(), "\"one\"", &bytes);
     let next = cache(directory.path());
-    // Some stores quote the tag, others do not.
+    // Some stores put the tag in quotes, others do not.
     assert_eq!(next.whole(URL.to_owned(), listed("one", 200_000)), Some(bytes.clone()));
     let (object, end) = next.end(URL.to_owned(), listed("one", 200_000), 64 << 10).unwrap();
     assert!(end == bytes.slice(200_000 - (64 << 10)..));
@@ -91,14 +91,14 @@ fn another_tag_size_url_or_store_is_a_miss() {
     assert!(!whole(&other, URL, listed("one", 1000)));
     assert!(other.newest_end(URL.to_owned(), None, 10).is_none());
     assert!(cache.end(URL.to_owned(), listed("two", 1000), 10).is_none());
-    // Replaced content is not kept.
+    // The pieces of replaced content are not kept.
     cache.add_whole(URL.to_owned(), "two", &content(500));
     assert_eq!(files(directory.path()).len(), 1);
     assert!(whole(&cache, URL, listed("two", 500)) && !whole(&cache, URL, listed("one", 1000)));
 }
 
 #[test]
-fn ranges_are_put_together_and_only_what_is_missing_is_fetched() {
+fn ranges_are_assembled_and_only_missing_bytes_are_fetched() {
     let directory = tempfile::tempdir().unwrap();
     let cache = cache(directory.path());
     let bytes = content(1 << 20);
@@ -106,7 +106,7 @@ fn ranges_are_put_together_and_only_what_is_missing_is_fetched() {
     assert_eq!(read(&object, &bytes, &[1000..2000, 5000..6000]), [1000..2000, 5000..6000]);
     assert_eq!(read(&object, &bytes, &[1500..5500]), [2000..5000]);
     assert!(read(&object, &bytes, &[1000..6000, 1001..5999, 5000..6000]).is_empty());
-    // One request for a range, even if it has two gaps.
+    // There is one request for a range, even if the range has two gaps.
     assert_eq!(read(&object, &bytes, &[0..10_000]), [0..10_000]);
     assert_eq!(
         read(&object, &bytes, &[5_000..500_000, 900_000..1 << 20]),
@@ -126,9 +126,9 @@ fn a_fetch_that_fails_adds_nothing() {
     assert!(files(directory.path()).is_empty());
 }
 
-/// After a crash of the machine a file may have its name but not its content.
+/// After a crash of the machine, a file may have its name but not its content.
 #[test]
-fn torn_pieces_are_not_served() {
+fn incomplete_pieces_are_not_returned() {
     type Damage = fn(&mut Vec<u8>);
     let bytes = content(300_000);
     let damage: [(&str, Damage); 9] = [
@@ -158,9 +158,9 @@ fn torn_pieces_are_not_served() {
     }
 }
 
-/// Any byte of the file is changed.
+/// One byte of the file is changed, at any position.
 #[test]
-fn no_changed_byte_is_served() {
+fn a_changed_byte_is_never_returned() {
     let directory = tempfile::tempdir().unwrap();
     let bytes = content(100);
     let cache = cache(directory.path());
@@ -176,9 +176,9 @@ fn no_changed_byte_is_served() {
     }
 }
 
-/// A piece has the name of another piece, as after files were copied by hand.
+/// The file of a piece has the name of another piece, as if files were copied by hand.
 #[test]
-fn a_piece_is_what_it_says_and_not_what_it_is_called() {
+fn the_head_of_a_piece_counts_and_not_its_name() {
     let directory = tempfile::tempdir().unwrap();
     let cache = cache(directory.path());
     cache.add_whole(URL.to_owned(), "one", &content(100));
@@ -199,7 +199,7 @@ fn set_used(path: &Path, seconds_ago: u64) {
 }
 
 #[test]
-fn what_was_not_used_for_the_longest_time_is_evicted() {
+fn the_least_recently_used_pieces_are_evicted() {
     let directory = tempfile::tempdir().unwrap();
     let cache = Cache::open(directory.path().to_owned(), 1 << 20, "store");
     let url = |number: usize| format!("s3://bucket/t/{number}");
@@ -212,7 +212,7 @@ fn what_was_not_used_for_the_longest_time_is_evicted() {
         set_used(&newest.unwrap().0, 1000 - number as u64);
     }
     assert_eq!(files(directory.path()).len(), 9);
-    // This piece is used again, so it becomes the newest one.
+    // This piece is used again, so it becomes the most recently used one.
     assert!(cache.whole(url(0), listed("one", 100_000)).is_some());
     cache.add_whole(url(9), "one", &bytes);
     cache.add_whole(url(10), "one", &bytes);
@@ -220,14 +220,14 @@ fn what_was_not_used_for_the_longest_time_is_evicted() {
     assert!(is_there(0) && is_there(10) && is_there(9));
     assert!(!is_there(1) && !is_there(2));
     assert!(files(directory.path()).iter().map(|(_, size)| size).sum::<u64>() <= 1 << 20);
-    // Evicted files are deleted from the disk, and files that are larger than the cache are not added.
+    // The files of evicted pieces are deleted, and objects larger than the cache are not added.
     cache.add_whole(url(11), "one", &content(2 << 20));
     assert!(!is_there(11) && is_there(0));
 }
 
-/// The total is lost or wrong, because a process died while it was adding a piece.
+/// The total size is missing or wrong, because a process died while it was adding a piece.
 #[test]
-fn the_sum_is_counted_anew_when_it_is_not_known() {
+fn the_total_size_is_counted_again_if_it_is_not_known() {
     let directory = tempfile::tempdir().unwrap();
     let cache = Cache::open(directory.path().to_owned(), 1 << 20, "store");
     let root = directory.path().join("deltalog-1");
@@ -244,7 +244,7 @@ fn the_sum_is_counted_anew_when_it_is_not_known() {
         assert_eq!(fs::read(root.join("used")).unwrap()[..8], ((before + 1) * one).to_le_bytes());
         fs::write(root.join("used"), ((before + 1) * one).to_le_bytes()).unwrap();
     }
-    // A file that is being written is counted. A file that is too old to be still written is deleted.
+    // A file that is still being written is counted. If it is too old for that, it is deleted.
     let (young, old) = (root.join("new/young"), root.join("new/old"));
     fs::write(&young, [0; 5000]).unwrap();
     fs::write(&old, [0; 5000]).unwrap();
@@ -255,7 +255,8 @@ fn the_sum_is_counted_anew_when_it_is_not_known() {
     assert!(young.exists() && !old.exists());
 }
 
-/// Each thread has its own cache, as a process would: they share only the directory. The limit holds at any time.
+/// Each thread has its own cache object, as a process would have: they only share the directory. The size limit holds
+/// at all times.
 #[test]
 fn processes_add_and_evict_at_the_same_time() {
     let directory = tempfile::tempdir().unwrap();
@@ -284,7 +285,7 @@ fn processes_add_and_evict_at_the_same_time() {
             while !is_done.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(5));
                 let Ok(used) = fs::File::open(&used) else { continue };
-                // No piece is evicted and no space reserved while the files are counted.
+                // No piece is evicted and no space is reserved while the files are counted.
                 used.lock().unwrap();
                 let sum: u64 = files(path).iter().map(|(_, size)| size).sum();
                 used.unlock().unwrap();
@@ -299,9 +300,9 @@ fn processes_add_and_evict_at_the_same_time() {
     assert_eq!(fs::read_dir(path.join("deltalog-1/new")).unwrap().count(), 0);
 }
 
-/// A process that was stopped while it held the lock does not stop the others.
+/// If a process is stopped while it holds the lock, the other processes continue.
 #[test]
-fn nobody_waits_for_the_lock() {
+fn a_process_does_not_wait_long_for_the_lock() {
     let directory = tempfile::tempdir().unwrap();
     let cache = cache(directory.path());
     cache.add_whole(URL.to_owned(), "one", &content(100));
@@ -316,7 +317,7 @@ fn nobody_waits_for_the_lock() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_used_is_no_failure() {
+fn reads_succeed_if_the_directory_cannot_be_used() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     fs::write(&file, "not a directory").unwrap();
@@ -326,9 +327,9 @@ fn a_directory_that_cannot_be_used_is_no_failure() {
     assert!(cache.object(URL.to_owned(), "one", 100).is_none());
 }
 
-/// The directory is deleted while it is in use, or something else has its name.
+/// The directory is deleted while it is in use, or a file has its name.
 #[test]
-fn a_directory_that_is_deleted_comes_again() {
+fn a_deleted_directory_is_created_again() {
     let directory = tempfile::tempdir().unwrap();
     let cache = cache(directory.path());
     cache.add_whole(URL.to_owned(), "one", &content(100));
@@ -357,7 +358,7 @@ fn other_users_can_neither_read_nor_write_it() {
     fs::set_permissions(&root, fs::Permissions::from_mode(0o777)).unwrap();
     assert!(open().directory.is_some());
     assert_eq!(mode(&root), 0o700);
-    // Only root can change the owner of a directory.
+    // Only root can change the owner of a directory, so this part of the test needs root.
     if chown(&root, Some(12_345), None).is_ok() {
         assert!(open().directory.is_none());
     }
@@ -414,10 +415,10 @@ mod with_a_store {
         assert!(reader.get_bytes(10, 100_000).unwrap() == content(300_000).slice(10..100_010));
         assert_eq!(place.requests(), 0);
         assert_eq!(next.cache_statistics().map(|found| (found.hits, found.misses)), Some((3, 0)));
-        // Commits are read like this, without a listing, by the commit rule.
+        // The commit rule reads commits in this way, without a listing.
         assert_eq!(next.read("f").unwrap(), content(300_000));
         assert_eq!(place.requests(), 1);
-        // The file is replaced: the cache has the version from the first listing, and requests the version from the
+        // The file is replaced. The cache has the version of the first listing, and must request the version of the
         // second one.
         place.server.put_object("tables", "t/f", content(1000).to_vec());
         let replaced = listed(&next);
@@ -429,7 +430,7 @@ mod with_a_store {
     }
 
     #[test]
-    fn other_files_are_asked_for_with_a_condition() {
+    fn unlisted_files_are_requested_with_a_condition() {
         let place = place();
         place.server.put_object("tables", "t/f", content(300_000).to_vec());
         let read = |storage: &Storage, size: usize| {
@@ -457,7 +458,7 @@ mod with_a_store {
     }
 
     #[test]
-    fn names_of_options_are_proposed() {
+    fn misspelled_options_are_suggested() {
         let error = Storage::open("s3://tables/t", [("cache_dirs", "x")]).unwrap_err();
         assert!(error.to_string().contains("spell it 'cache_dir'"), "{error}");
         let error = Storage::open("s3://tables/t", [("cache_dir", "x"), ("CACHE_SIZE", "big")]).unwrap_err();

@@ -2,14 +2,15 @@
 //! `az://container/path` with the account in the options or the environment.
 //!
 //! Accounts with a hierarchical namespace (Data Lake Storage Gen2) are accessed through the same interface, the blob
-//! interface. The emulator has no such namespace; this is what Azure documents and the client does:
+//! interface. The emulator does not have such a namespace. The following is what Azure documents and what the client
+//! does:
 //!
-//! - Listings name directories as well, with the resource type `directory`; the client leaves them out, and reading a
-//!   directory reports a missing file.
-//! - The log is listed from a given version with `startFrom`. In a listing without nested directories, `startFrom` may
-//!   be a file one level below the prefix, which is where the files of the log are. Servers that ignore it return more
-//!   files, which `Storage` leaves out.
-//! - A file is created by a put with `If-None-Match: *`. Nothing is renamed, and no directory is made or deleted.
+//! - Listings contain directories as well, with the resource type `directory`. The client leaves them out, and reading
+//!   a directory reports a missing file.
+//! - To list the log from a given version on, `startFrom` is used. In a listing without nested directories, `startFrom`
+//!   may be a file one level below the prefix, which is where the files of the log are. Servers that ignore it return
+//!   more files, which `Storage` leaves out.
+//! - A file is created by a put with `If-None-Match: *`. No file is renamed, and no directory is created or deleted.
 
 use object_store::ClientConfigKey::AllowHttp;
 use object_store::azure::{
@@ -27,45 +28,45 @@ use crate::error::{Error, Result};
 use crate::storage::answers::{SILENCE_OF_HTTP, Settings};
 use crate::storage::credentials::Secret;
 
-/// The names of options, for the hints about misspelled ones.
+/// The names of options, which are suggested for misspelled ones.
 const NAMES: [&str; 25] = [
     // The container, if the location does not name it.
     "azure_container_name",
     // The kind of credentials to use, if several are configured.
     "azure_credential_type",
-    // Writes no tags. Default: false.
+    // Writes no tags to objects. Default: false.
     "azure_disable_tagging",
-    // The cluster, in Fabric.
+    // The cluster in Fabric.
     "azure_fabric_cluster_identifier",
-    // The token of the session, in Fabric.
+    // The token of the session in Fabric.
     "azure_fabric_session_token",
-    // The URL of the token service, in Fabric.
+    // The URL of the token service in Fabric.
     "azure_fabric_token_service_url",
-    // The host of the workload, in Fabric.
+    // The host of the workload in Fabric.
     "azure_fabric_workload_host",
     // The file with the token of a workload identity.
     "azure_federated_token_file",
-    // The URL that issues tokens of a managed identity.
+    // The URL that issues tokens for a managed identity.
     "azure_msi_endpoint",
-    // The managed identity, by its resource id.
+    // The resource id of the managed identity.
     "azure_msi_resource_id",
-    // The managed identity, by its object id.
+    // The object id of the managed identity.
     "azure_object_id",
     // Sends requests without credentials, for public containers. Default: false.
     "azure_skip_signature",
-    // The key of the account.
+    // The access key of the account.
     "azure_storage_account_key",
     // The account, if the location does not name it.
     "azure_storage_account_name",
-    // The URL that issues tokens of a service principal.
+    // The URL that issues tokens for a service principal.
     "azure_storage_authority_host",
     // The id of a service principal, or of a managed identity.
     "azure_storage_client_id",
     // The secret of a service principal.
     "azure_storage_client_secret",
-    // A key of the customer, in Base64, with which the store encrypts.
+    // A key of your own, in Base64, with which the store encrypts objects.
     "azure_storage_encryption_key",
-    // The URL of a store that is not Microsoft's public one.
+    // The URL of the store, if it is not in Microsoft's public cloud.
     "azure_storage_endpoint",
     // A shared access signature.
     "azure_storage_sas_token",
@@ -73,20 +74,20 @@ const NAMES: [&str; 25] = [
     "azure_storage_tenant_id",
     // An access token.
     "azure_storage_token",
-    // Uses the emulator Azurite. Default: false.
+    // Connects to the emulator Azurite. Default: false.
     "azure_storage_use_emulator",
-    // Uses the login of the Azure CLI. Default: false.
+    // Uses the login of the Azure command line interface. Default: false.
     "azure_use_azure_cli",
-    // Uses the endpoint of Fabric. Default: false.
+    // Uses Fabric's endpoint. Default: false.
     "azure_use_fabric_endpoint",
 ];
 
-/// The account of the emulator.
+/// The name of the emulator's account.
 const EMULATOR: &str = "devstoreaccount1";
-/// The end of the names of the hosts of public accounts.
+/// The common suffix of the host names of public accounts.
 const PUBLIC: &str = "dfs.core.windows.net";
 
-/// The names of options for credentials, which a provider excludes.
+/// The names of options for credentials. They cannot be combined with a credential provider.
 const SECRETS: [&str; 8] = [
     "azure_credential_type",
     "azure_federated_token_file",
@@ -98,7 +99,7 @@ const SECRETS: [&str; 8] = [
     "azure_use_azure_cli",
 ];
 
-/// The names of the settings in hints.
+/// The names of the settings, as hints mention them.
 const SETTINGS: Settings = Settings {
     credentials: "'azure_storage_account_key', 'azure_storage_sas_token' or 'azure_storage_token'",
     secret: "'azure_storage_account_key' or 'azure_storage_sas_token'",
@@ -109,7 +110,7 @@ const SETTINGS: Settings = Settings {
 builder!(MicrosoftAzureBuilder, MicrosoftAzure, credential, SETTINGS);
 
 fn credential(secret: Secret) -> Result<AzureCredential> {
-    // The store's errors quote the values that they cannot parse.
+    // The store's errors quote values that they cannot parse, so these are checked here first.
     Ok(match secret {
         Secret::AccountKey(key) => AzureCredential::AccessKey(
             AzureAccessKey::try_new(&key)
@@ -174,7 +175,7 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
     Ok(Place { url, recipe, log_store_scheme: None })
 }
 
-/// Returns `az://container/path` with the account in the name.
+/// Returns `az://container/path` with the account as part of the location.
 fn with_account(url: &Url, builder: &MicrosoftAzureBuilder, is_emulator: bool) -> Result<Url> {
     let account = builder.get_config_value(&Key::AccountName);
     let account = account.or(is_emulator.then(|| EMULATOR.to_owned())).ok_or_else(|| {

@@ -1,8 +1,9 @@
-//! The HTTP client of a store: the client of `object_store`, except for redirects.
+//! The HTTP client of a store. It is the client of `object_store`, but handles redirects differently.
 //!
-//! Requests carry secrets that an HTTP client does not recognize: tokens and keys in their own headers, a password in
-//! the body, a signature in the URL. Therefore a redirect is followed only within its origin (scheme, host and port),
-//! and no request has a `Referer`. Any other redirect is an answer that refuses the request.
+//! Requests contain secrets that an HTTP client does not recognize as such: tokens and keys in special headers, a
+//! password in the body, or a signature in the URL. Therefore a redirect is only followed within its origin (scheme,
+//! host and port), and no request has a `Referer` header. Any other redirect counts as a response that refuses the
+//! request.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -18,13 +19,13 @@ use reqwest::{Client, ClientBuilder, NoProxy, Proxy};
 
 use super::is_true;
 
-/// The redirects that are followed for one request.
+/// The maximum number of redirects that are followed for one request.
 const REDIRECTS: usize = 10;
 
 /// Creates a client with these options.
 ///
 /// # Errors
-/// An option has an invalid value.
+/// If an option has an invalid value.
 pub(super) fn client(options: &ClientOptions) -> Result<Client> {
     let value = |key: Key| options.get_config_value(&key);
     let flag = |key: Key| match value(key) {
@@ -92,16 +93,17 @@ pub(super) fn client(options: &ClientOptions) -> Result<Client> {
     if flag(Key::RandomizeAddresses)? {
         builder = builder.dns_resolver(Arc::new(AnyAddress));
     }
-    // Compression, which other crates of the program may enable, would hide the length of a file.
+    // Compression, which other crates in the program may have enabled, would hide the length of a file.
     builder = builder.no_gzip().no_brotli().no_zstd().no_deflate();
     builder.https_only(!flag(Key::AllowHttp)?).build().map_err(failed)
 }
 
-/// Returns how long a store may be silent within one request. The caller enforces this (`patience`), not the client,
-/// whose own limit counts from the beginning of a request, however large its body is.
+/// Returns how long a store may take, within one request, without sending or receiving any byte. This crate enforces
+/// the limit itself (`patience`), because the client's own limit counts from the beginning of a request, however large
+/// its body is.
 ///
 /// # Errors
-/// The value is not a duration.
+/// If the value is not a duration.
 pub(super) fn read_timeout(options: &ClientOptions) -> Result<Option<Duration>> {
     duration(options, Key::ReadTimeout)
 }
@@ -129,7 +131,7 @@ fn meaningless(key: Key, text: &str) -> Error {
     Error::Generic { store: "HTTP client", source: format!("'{}' cannot be '{text}'", key.as_ref()).into() }
 }
 
-/// Begins with a random address of the host, so that connections are spread over the machines of a store.
+/// Starts with a random one of the host's addresses, so that connections are spread over the machines of a store.
 struct AnyAddress;
 
 impl Resolve for AnyAddress {

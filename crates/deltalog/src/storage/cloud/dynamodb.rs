@@ -1,4 +1,4 @@
-//! DynamoDB as a coordinator, with the table of the JVM's `S3DynamoDBLogStore`.
+//! DynamoDB as a commit coordinator. Its table is the same as that of the JVM's `S3DynamoDBLogStore`.
 //!
 //! ```text
 //! tablePath (S, hash key)     s3a://bucket/path
@@ -8,8 +8,8 @@
 //! expireTime (N)              seconds since 1970; only of complete entries
 //! ```
 //!
-//! Requests are signed with the credentials of the S3 client, and use its settings for connections. They are repeated
-//! if there is no answer. That includes the conditional put, because its caller recognizes its own entry.
+//! Requests are signed with the credentials of the S3 client, and use its settings for connections. A request without a
+//! response is sent again. This includes the conditional put, because its caller recognizes an entry of its own.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,26 +33,26 @@ const TEMP_PATH: &str = "tempPath";
 const COMPLETE: &str = "complete";
 const EXPIRE_TIME: &str = "expireTime";
 
-/// The maximum number of times that a request is sent.
+/// How many times a request is sent at most.
 const TRIES: u32 = 4;
-/// The first pause between two requests. Each later one doubles it.
+/// The pause before a request is sent for the second time. It doubles each time after that.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// The maximum number of times that the state of a new table is polled, and the pause between two polls.
+/// How many times the state of a new table is requested at most, and the pause in between.
 const LOOKS: u32 = 200;
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
 const STORE: &str = "DynamoDB";
 
-/// The client of a process.
+/// The DynamoDB client of a process.
 pub(in crate::storage) struct DynamoDb {
     client: HttpClient,
     credentials: AwsCredentialProvider,
     settings: Settings,
 }
 
-/// Why a request failed.
+/// The reason why a request failed.
 enum Failure {
-    /// DynamoDB's own name for the reason, such as `ConditionalCheckFailedException`.
+    /// DynamoDB's own code for the reason, such as `ConditionalCheckFailedException`.
     Refused(String),
     Other(StoreError),
 }
@@ -85,7 +85,7 @@ impl DynamoDb {
         Self { client, credentials, settings }
     }
 
-    /// Sends a request until the answer is final.
+    /// Sends a request repeatedly, until its response is final.
     async fn call(&self, operation: &str, body: &Value) -> Result<Value, Failure> {
         let mut attempt = 0;
         loop {
@@ -94,13 +94,13 @@ impl DynamoDb {
                 Err((failure, true)) if attempt + 1 < TRIES => failure,
                 Err((failure, _)) => return Err(failure),
             };
-            tracing::debug!(operation, attempt, error = %failure.into_error(), "DynamoDB is asked again");
+            tracing::debug!(operation, attempt, error = %failure.into_error(), "a request to DynamoDB is sent again");
             tokio::time::sleep(FIRST_PAUSE * (1 << attempt)).await;
             attempt += 1;
         }
     }
 
-    /// Sends a request once. A failure comes with whether the request should be sent again.
+    /// Sends a request once. If it fails, also returns whether it should be sent again.
     async fn call_once(&self, operation: &str, body: &Value) -> Result<Value, (Failure, bool)> {
         let finally = |error: StoreError| (Failure::Other(error), false);
         let credentials = self.credentials.get_credential().await.map_err(finally)?;
@@ -208,7 +208,7 @@ impl DynamoDb {
         }
     }
 
-    /// Creates the table as the JVM's log store does, and waits until it can be used.
+    /// Creates the table in the same way as the JVM's log store, and waits until it can be used.
     async fn create_table(&self) -> Result<()> {
         let (read, write) = self.settings.capacity;
         let body = json!({
@@ -225,7 +225,7 @@ impl DynamoDb {
         });
         match self.call("CreateTable", &body).await {
             Ok(_) => tracing::info!(table = self.settings.table, "a DynamoDB table was created"),
-            // Another process created it first.
+            // Another process has created the table first.
             Err(failure) if failure.is("ResourceInUseException") => {}
             Err(failure) => return Err(failure.into_error()),
         }
@@ -270,13 +270,13 @@ fn entry_of(item: &Value) -> Result<CoordinatorEntry> {
 }
 
 impl fmt::Debug for DynamoDb {
-    /// Without the credentials.
+    /// Leaves out the credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DynamoDb").finish_non_exhaustive()
     }
 }
 
-/// The coordinator of a store's tables, whose clients it uses.
+/// The coordinator for the tables of a store. It uses the store's clients.
 #[derive(Debug)]
 pub(super) struct DynamoDbCoordinator(pub(super) Remote);
 

@@ -16,11 +16,11 @@ use crate::error::Result;
 use crate::storage::answers::{SILENCE_OF_HTTP, Settings};
 use crate::storage::credentials::Secret;
 
-/// The names of options, for the hints about misspelled ones.
+/// The names of options, which are suggested for misspelled ones.
 const NAMES: [&str; 6] = [
-    // The file of the application default credentials.
+    // The file with Google's application default credentials.
     "google_application_credentials",
-    // The URL of a store that is not Google's.
+    // The URL of the store, if it is not Google's.
     "google_base_url",
     // An access token.
     "google_bearer_token",
@@ -32,7 +32,7 @@ const NAMES: [&str; 6] = [
     "google_skip_signature",
 ];
 
-/// The names of options for credentials, which a provider excludes.
+/// The names of options for credentials. They cannot be combined with a credential provider.
 const SECRETS: [&str; 5] = [
     "google_application_credentials",
     "google_bearer_token",
@@ -41,7 +41,7 @@ const SECRETS: [&str; 5] = [
     "google_skip_signature",
 ];
 
-/// The names of the settings in hints.
+/// The names of the settings, as hints mention them.
 const SETTINGS: Settings = Settings {
     credentials: "'google_service_account', 'google_application_credentials' or 'google_bearer_token'",
     secret: "'google_service_account' or 'google_application_credentials'",

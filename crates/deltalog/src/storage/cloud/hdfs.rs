@@ -1,15 +1,16 @@
 //! Hadoop's file system: `hdfs://host:port/path`, or `hdfs://nameservice/path`.
 //!
-//! - As in Hadoop, a name without a port is a name service if the settings list its name nodes, and otherwise a host
-//!   with Hadoop's default port.
-//! - The settings are Hadoop's own: the files in `$HADOOP_CONF_DIR` (or `$HADOOP_HOME/etc/hadoop`), and options
-//!   of the same names, such as `dfs.ha.namenodes.NAME`, which override them.
-//! - A file is written to a temporary path next to its own and then renamed, so that it appears whole. Creating it if
-//!   it is absent is a rename that does not overwrite, which the name node does in one step. The client does not
-//!   repeat a change to which it got no answer.
-//! - The client waits forever for a silent name node, and minutes for the other nodes of a name service. So each step
-//!   is limited to the time for which a store may be silent (`retry_timeout`): a request, the next rows of a listing,
-//!   the next bytes of a file. Only parts of large files are written with the client's own limit, a minute.
+//! - As in Hadoop, a name without a port is a name service if the settings list name nodes for it. Otherwise it is a
+//!   host, with Hadoop's default port.
+//! - The settings are Hadoop's own: the files in `$HADOOP_CONF_DIR` (or `$HADOOP_HOME/etc/hadoop`), and options with
+//!   the names of these settings, such as `dfs.ha.namenodes.NAME`, which override the files.
+//! - A file is written to a temporary path next to its own and then renamed, so that it becomes visible as a whole. To
+//!   create a file only if it is absent, it is renamed without overwriting, which the name node does in one step. If
+//!   there is no response to a change, the client does not send it again.
+//! - The client itself would wait forever for a name node that does not respond, and minutes for the other nodes of a
+//!   name service. So each step is limited to the time that a store may take to respond (`retry_timeout`): a request,
+//!   the next rows of a listing, the next bytes of a file. Only parts of large files are written with the client's own
+//!   limit of one minute.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,31 +42,31 @@ use super::options::{SILENCE, duration};
 use super::patience::{self, Silence};
 use super::{Place, canonical};
 
-/// The beginnings of the names of Hadoop's settings.
+/// The prefixes of the names of Hadoop's settings.
 const OF_HADOOP: [&str; 4] = ["dfs.", "fs.", "hadoop.", "ipc."];
 
-/// The setting for how often a name node is tried. Hadoop's default of 15 takes minutes, to give a second name node
-/// time to take over.
+/// The setting for how many times a request is sent to a name node. Hadoop's default of 15 would take minutes, to give
+/// a second name node time to take over.
 const ATTEMPTS: &str = "dfs.client.failover.max.attempts";
 
-/// The port of a name node whose URL has none.
+/// The port of a name node, if the URL has none.
 const PORT: u16 = 8020;
 
-/// The names of the other options.
+/// The names of all other options.
 const NAMES: [&str; 5] = [
     // The directory with Hadoop's `core-site.xml` and `hdfs-site.xml`, instead of `HADOOP_CONF_DIR`.
     "hdfs_config_dir",
-    // The file with the key of that principal.
+    // The keytab file with the key of `hdfs_kerberos_principal`.
     "hdfs_kerberos_keytab",
-    // The principal that logs in, instead of the ticket of `kinit`.
+    // The Kerberos principal that logs in, instead of the ticket from `kinit`.
     "hdfs_kerberos_principal",
-    // The user, in a cluster without Kerberos.
+    // The user name in a cluster without Kerberos.
     "hdfs_user",
-    // The time for which HDFS may be silent. Default: 30s.
+    // How long HDFS may take to respond. Default: 30s.
     "retry_timeout",
 ];
 
-/// The bytes of a file that are written at a time.
+/// The number of bytes of a file that are written at a time.
 const PIECE: usize = 1 << 20;
 
 const SETTINGS: Settings = Settings {
@@ -102,7 +103,7 @@ pub(super) fn open(url: &Url, options: &[(&str, &str)], has_provider: bool) -> R
         let build =
             |server: &str| settings.builder().with_url(server).with_io_runtime(runtime.clone()).build();
         let client = match build(&server) {
-            // The client reports a name service without name nodes only by this error text.
+            // The client reports a name service without name nodes only by the text of this error.
             Err(HdfsError::InvalidArgument(what)) if !has_port && what.contains("No NameNode") => {
                 build(&format!("{server}:{PORT}"))
             }
@@ -128,7 +129,7 @@ pub(super) fn open(url: &Url, options: &[(&str, &str)], has_provider: bool) -> R
     Ok(Place { url, recipe, log_store_scheme: None })
 }
 
-/// The arguments that a client is created with.
+/// The arguments for creating a client.
 #[derive(Default)]
 struct HdfsSettings {
     hadoop: Vec<(String, String)>,
@@ -141,7 +142,7 @@ struct HdfsSettings {
 
 impl HdfsSettings {
     /// # Errors
-    /// `InvalidArgument` for an unknown name. The hint suggests the closest known one.
+    /// `InvalidArgument` for an unknown name. The hint suggests the known name that is most similar.
     fn of(options: &[(&str, &str)]) -> Result<Self> {
         let mut settings = Self::default();
         for &(name, value) in options {
@@ -152,7 +153,7 @@ impl HdfsSettings {
                 "hdfs_kerberos_principal" => settings.principal = Some(value),
                 "hdfs_kerberos_keytab" => settings.keytab = Some(value),
                 "retry_timeout" => settings.silence = Some(duration("retry_timeout", &value)?),
-                // Names in Hadoop are case-sensitive.
+                // Hadoop's names are case-sensitive.
                 _ if OF_HADOOP.iter().any(|beginning| name.starts_with(beginning)) => {
                     settings.hadoop.push((name.to_owned(), value));
                 }
@@ -199,7 +200,7 @@ struct Patience {
 }
 
 impl Patience {
-    /// Waits for an answer to `verb`, which says what to do with the file or directory `path`.
+    /// Waits for the response to a request. `verb` says what the request does with the file or directory `path`.
     async fn wait<T>(&self, verb: &str, path: &str, answer: impl Future<Output = T>) -> io::Result<T> {
         let waited = match patience::wait(answer, self.limit, &self.silence).await {
             Ok(answer) => return Ok(answer),
@@ -236,15 +237,15 @@ impl Patience {
                 }
             }
         });
-        // For an empty file, `object_store` requests the first bytes again.
+        // For an empty file, `object_store` requests the first bytes a second time.
         items.fuse().boxed()
     }
 }
 
-/// A file system in which a file appears only when it is complete.
+/// A file system in which a file only becomes visible when it is complete.
 #[derive(Debug)]
 struct Store {
-    /// The store for `object_store`, which handles all requests except simple puts.
+    /// The store of `object_store`. It handles all requests except simple puts.
     files: HdfsObjectStore,
     client: hdfs_native::Client,
     patience: Patience,
@@ -263,7 +264,8 @@ impl Store {
             }
             Err(error) => Err(error),
         };
-        // Without a response, the rename may still take effect later, so the temporary file must not be deleted.
+        // The rename was sent but not answered, and may still take effect later, so the temporary file must not be
+        // deleted.
         let is_refused = matches!(&renamed, Err(HdfsError::AlreadyExists(_)));
         if is_refused {
             let deleted = self.patience.wait("delete", &beside, self.client.delete(&beside, false)).await;
@@ -350,7 +352,7 @@ impl ObjectStore for Store {
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> StoreResult<()> {
-        // The bytes pass through the client, which has its own time limit.
+        // The client writes these bytes itself, with its own time limit.
         self.files.copy_opts(from, to, options).await.map_err(told)
     }
 }
@@ -369,7 +371,7 @@ fn silent(error: io::Error) -> StoreError {
     failed(error.into())
 }
 
-/// Returns the error with the reason that HDFS gives, where `object_store` has a kind for it.
+/// Returns the error with the reason that HDFS gives, if `object_store` has a kind of error for it.
 fn failed(error: HdfsError) -> StoreError {
     let (path, error) = (String::new(), brief(error));
     match &error {
@@ -405,7 +407,7 @@ fn brief(error: HdfsError) -> HdfsError {
     }
 }
 
-/// Does the same for an error that has passed through `object_store` already.
+/// Does the same for an error that has already passed through `object_store`.
 fn told(error: StoreError) -> StoreError {
     match error {
         StoreError::Generic { store, source } => match source.downcast::<HdfsError>() {
@@ -426,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_is_a_setting_of_hadoop_or_one_of_ours() {
+    fn options_are_settings_of_hadoop_or_our_own() {
         let url = "hdfs://host:8020/t";
         for name in
             ["dfs.ha.namenodes.Lake", "hadoop.security.authentication", "hdfs_user", "HDFS_CONFIG_DIR"]
@@ -443,7 +445,7 @@ mod tests {
         assert!(refusal("hdfs://user@host/t", &[]).contains("contains credentials"));
     }
 
-    /// For a host without a port, Hadoop's default port is used.
+    /// A host without a port has Hadoop's default port.
     #[test]
     fn a_name_node_without_a_port() {
         let storage =
@@ -453,9 +455,9 @@ mod tests {
         assert!(error.to_string().contains("refused"), "{error}");
     }
 
-    /// The client itself would wait forever.
+    /// Without a limit of our own, the client would wait forever.
     #[test]
-    fn a_silent_name_node_is_waited_for_as_long_as_the_user_wants() {
+    fn waiting_for_a_silent_name_node_ends_after_the_users_limit() {
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("hdfs://{}/t", silent.local_addr().unwrap());
         let storage = Storage::open(&url, [("retry_timeout", "400ms")]).unwrap();
@@ -472,7 +474,7 @@ mod tests {
         assert!(refusal(&url, &[("retry_timeout", "soon")]).contains("is not a duration"));
     }
 
-    /// If no name node answers, there is an error that says so within seconds.
+    /// If no name node can be reached, the error says so within seconds.
     #[test]
     fn a_name_node_that_does_not_run() {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

@@ -1,9 +1,10 @@
-//! Sends requests with TLS, and records the answers.
+//! Sends requests over TLS, and records the responses.
 //!
-//! - A store may be silent only for a while ([`patience`](super::patience)).
-//! - A store that has never answered is not asked again when no connection is made. A misspelled endpoint is an error
-//!   at once, and not after minutes of retries.
-//! - Records and log messages have neither the query nor the headers of a request: they may contain signatures.
+//! - The time without a response from a store is limited ([`patience`](super::patience)).
+//! - If no connection can be made to a store that has never responded, the request is not sent again. So a misspelled
+//!   endpoint is reported at once, and not after minutes of retries.
+//! - Records and log messages contain neither the query string nor the headers of a request, because these may contain
+//!   signatures.
 
 use std::error::Error;
 use std::io;
@@ -25,27 +26,27 @@ use super::secrets::Secrets;
 use crate::limits::{ANSWER_BYTES, REFUSAL_BYTES};
 use crate::storage::answers::{self, NoAnswerReason, Note, Purpose, Refusal, Request, Settings};
 
-/// Creates clients that record answers. Equal options result in the same client, with the same connections. Clones
-/// share the clients.
+/// Creates clients that record responses. For equal options, it returns the same client, with the same connections.
+/// Clones share the clients.
 #[derive(Debug, Clone)]
 pub(super) struct Connector {
     made: Arc<Mutex<Vec<(String, HttpClient)>>>,
     settings: &'static Settings,
-    /// How long the store may be silent in total.
+    /// How long the store may take to respond, over several requests.
     silence: Duration,
 }
 
 impl Connector {
-    /// Creates a connector for a store with these settings, which may be silent for that long.
+    /// Creates a connector for a store with these settings. `silence` is the time that the store may take to respond.
     pub(super) fn new(settings: &'static Settings, silence: Duration) -> Self {
         Self { made: Arc::default(), settings, silence }
     }
 
-    /// Returns the client that was created last. It is the store's, with its limits, proxy and certificates, because
-    /// clients for credentials are created first.
+    /// Returns the client that was created last. It is the store's own client, with its limits, proxy and certificates,
+    /// because clients for credentials are created first.
     ///
     /// # Errors
-    /// No client was created.
+    /// If no client was created.
     #[cfg(feature = "s3")]
     pub(super) fn last(&self) -> object_store::Result<HttpClient> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,8 +57,8 @@ impl Connector {
 
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        // Without a provider of cryptography, creating a client panics. If the program has installed one, that one is
-        // used.
+        // Creating a client panics if no provider of cryptography is installed. If the program has already installed
+        // one, it remains.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let key = format!("{options:?}");
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,7 +82,7 @@ impl HttpConnector for Connector {
 #[derive(Debug)]
 struct Watched {
     inner: HttpClient,
-    /// The same for large bodies.
+    /// The same client, for requests with large bodies.
     large: reqwest::Client,
     has_answered: AtomicBool,
     settings: &'static Settings,
@@ -145,7 +146,7 @@ impl HttpService for Watched {
 }
 
 impl Watched {
-    /// Records a request without an answer. Returns the error that says whether to send it again.
+    /// Records a request without a response. Returns an error, which determines whether the request is sent again.
     fn unanswered(&self, request: Request, unanswered: Unanswered) -> HttpError {
         let Unanswered { error, waited, is_last } = unanswered;
         let is_unreachable = is_unreachable(&error);
@@ -164,10 +165,10 @@ impl Watched {
     }
 }
 
-/// Reads an answer of the store that is not the content of a file.
+/// Reads a response of the store that is not the content of a file.
 ///
 /// # Errors
-/// The answer is longer than `limit` bytes.
+/// If the response is longer than `limit` bytes.
 async fn limited(body: HttpResponseBody, limit: usize) -> Result<Bytes, HttpError> {
     let (mut stream, mut read) = (body.bytes_stream(), Vec::new());
     while let Some(bytes) = stream.next().await {
@@ -181,7 +182,7 @@ async fn limited(body: HttpResponseBody, limit: usize) -> Result<Bytes, HttpErro
     Ok(read.into())
 }
 
-/// Returns whether the answer to a listing is a web page. Read as a listing it would be empty, as if there were no
+/// Returns whether the response to a listing is a web page. Parsed as a listing, it would be empty, as if there were no
 /// table.
 fn is_page(response: &HttpResponse) -> bool {
     let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
@@ -206,7 +207,7 @@ fn asked(request: &HttpRequest, settings: &'static Settings) -> Request {
     }
 }
 
-/// Returns whether no connection was made, so that the request had no effect.
+/// Returns whether no connection was made, which means that the request had no effect.
 fn is_unreachable(error: &HttpError) -> bool {
     let mut source = error.source();
     while let Some(current) = source {
@@ -227,8 +228,8 @@ fn innermost(error: &HttpError) -> String {
     innermost.to_string()
 }
 
-/// The body of an error response. (S3: "Error Responses"; Azure: "Status and error codes"; GCS's XML API has the form
-/// of S3.)
+/// The body of an error response. (S3: "Error Responses"; Azure: "Status and error codes". The XML API of Google Cloud
+/// Storage uses the same format as S3.)
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 struct Answer {
@@ -239,7 +240,7 @@ struct Answer {
     authentication_error_detail: Option<String>,
 }
 
-/// An error of DynamoDB, as JSON.
+/// An error response of DynamoDB, in JSON.
 #[derive(Debug, Deserialize)]
 struct JsonAnswer {
     #[serde(rename = "__type")]
@@ -256,7 +257,8 @@ impl From<JsonAnswer> for Answer {
 }
 
 impl Answer {
-    /// Reads the fields that the body has. Other bodies, such as the error page of a proxy, have none of them.
+    /// Reads those fields that the body has. Other bodies, such as the error page of a proxy, have none of these
+    /// fields.
     fn parse(body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);
         if text.starts_with('{') {
@@ -264,7 +266,7 @@ impl Answer {
         }
         let mut answer: Self =
             quick_xml::de::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default();
-        // Azure repeats its request id and the time on further lines.
+        // Azure repeats its request id and the time in the lines after the first, so these are cut off.
         answer.message = answer.message.and_then(|text| text.lines().next().map(str::to_owned));
         answer
     }

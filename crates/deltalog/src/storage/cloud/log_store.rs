@@ -1,6 +1,6 @@
-//! The options of an S3 table whose commits DynamoDB decides.
+//! The options of an S3 table whose commits are decided by DynamoDB.
 //!
-//! | option | also | default |
+//! | option | other names | default |
 //! | --- | --- | --- |
 //! | `log_store` | `aws_s3_locking_provider` | none; `dynamodb` |
 //! | `dynamodb_table` | `delta_dynamo_table_name`, `….ddb.tableName` | `delta_log` |
@@ -10,15 +10,15 @@
 //! | `dynamodb_ttl` | `….ddb.ttl` (seconds) | one day |
 //! | `dynamodb_read_capacity`, `…_write_capacity` | `….provisionedThroughput.rcu`, `….wcu` | 5 |
 //!
-//! The names with `aws_` and `delta_` are the same as in `deltalake`, and are looked for in the environment as
-//! well. `…` stands for `io.delta.storage.S3DynamoDBLogStore`, also after `spark.`: the names of the JVM's log
-//! store.
+//! The names that begin with `aws_` or `delta_` are the same as in `deltalake`, and may also be environment variables.
+//! `…` stands for `io.delta.storage.S3DynamoDBLogStore`, with or without `spark.` before it: these are the names of the
+//! JVM's log store.
 //!
-//! **The path of a table** is part of the key of its entries, so all writers must spell it alike. The JVM's log store
-//! uses the location as the user has written it (scheme, bucket, decoded path, without a slash at the end and without
-//! user information), and with Spark outside EMR that begins with `s3a://`. `deltalake` also uses it as written. This
-//! crate uses `s3a://` for every spelling, so that processes that write `s3://` and `s3a://` for the same table agree.
-//! If other writers use `s3://`, set `dynamodb_scheme` to `s3`.
+//! **The path of a table** is part of the key of its entries, so all writers must spell it in the same way. The JVM's
+//! log store uses the location as the user has written it (scheme, bucket, decoded path, without a slash at the end and
+//! without user information). With Spark outside EMR, it begins with `s3a://`. `deltalake` also uses the location as it
+//! is written. This crate uses `s3a://` for every spelling, so that processes that write `s3://` and `s3a://` for the
+//! same table agree. If other writers use `s3://`, set `dynamodb_scheme` to `s3`.
 
 use std::time::Duration;
 
@@ -26,30 +26,30 @@ use super::options::Options;
 use super::{check_endpoint, check_texts};
 use crate::error::{Error, Result};
 
-/// The names of the options, for the hints about misspelled ones.
+/// The names of the options, which are suggested for misspelled ones.
 pub(super) const NAMES: [&str; 8] = [
     // Which service decides commits: `dynamodb`, or none. Also `aws_s3_locking_provider`.
     "log_store",
     // The table in DynamoDB. Also `delta_dynamo_table_name`. Default: delta_log.
     "dynamodb_table",
-    // Its region. Also `aws_region_dynamodb`. Without it, the region of S3.
+    // The region of DynamoDB. Also `aws_region_dynamodb`. If it is not set, the region of S3.
     "dynamodb_region",
-    // The URL of DynamoDB. Also `aws_endpoint_url_dynamodb`. Without it, Amazon's.
+    // The URL of DynamoDB. Also `aws_endpoint_url_dynamodb`. If it is not set, Amazon's URL.
     "dynamodb_endpoint",
-    // The scheme in the paths of tables, which all writers must spell alike. Default: s3a.
+    // The scheme in the paths of tables. All writers must use the same one. Default: s3a.
     "dynamodb_scheme",
-    // How long finished entries are kept, in seconds. Without it, a day.
+    // How long complete entries are kept, in seconds. If it is not set, a day.
     "dynamodb_ttl",
-    // The capacity for reads of a table that is created. Default: 5.
+    // The read capacity of the DynamoDB table, if it has to be created. Default: 5.
     "dynamodb_read_capacity",
-    // The capacity for writes of a table that is created. Default: 5.
+    // The write capacity of the DynamoDB table, if it has to be created. Default: 5.
     "dynamodb_write_capacity",
 ];
 
 const JVM_NAME: &str = "io.delta.storage.s3dynamodblogstore.";
 
-/// One day. If it were shorter, a slow writer could check the log before a commit, and put its own entry after the
-/// entry of that commit was deleted.
+/// One day. With a much shorter time, a slow writer could check the log before a commit, and put its own entry after
+/// the entry of that commit was deleted.
 const EXPIRATION: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The settings of the entries in DynamoDB.
@@ -60,13 +60,13 @@ pub(super) struct Settings {
     pub(super) endpoint: String,
     /// The scheme in the paths of tables.
     pub(super) scheme: String,
-    /// How long a complete entry is kept at least.
+    /// The minimum time for which a complete entry is kept.
     pub(super) expiration: Duration,
-    /// The capacity of a new table: units to read and to write.
+    /// The read and the write capacity of a new table, in units.
     pub(super) capacity: (u64, u64),
 }
 
-/// The options of a store for its log store.
+/// The log store options among the options of a store.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     is_dynamodb: bool,
@@ -79,11 +79,11 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Takes the options of the log store out of the store's options.
+    /// Removes the options of the log store from the options of the store, and returns them.
     ///
     /// # Errors
-    /// `InvalidArgument` for an unknown log store, for an invalid value, and for options of DynamoDB if `log_store`
-    /// does not select it.
+    /// `InvalidArgument` for an unknown log store, for an invalid value, and for options of DynamoDB that have no
+    /// effect because `log_store` does not select it.
     pub(super) fn take(options: &mut Options) -> Result<Self> {
         let given = options.contains_any(&NAMES[1..]);
         let mut text = |name: &str, others: &[&str]| options.take_with_aliases(name, others);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_of_others_are_known() {
+    fn names_that_other_software_uses_are_accepted() {
         let deltalake = settings(&[
             ("AWS_S3_LOCKING_PROVIDER", "dynamodb"),
             ("DELTA_DYNAMO_TABLE_NAME", "commits"),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_have_no_effect_is_refused() {
+    fn options_without_effect_are_refused() {
         assert!(settings(&[]).unwrap().is_none());
         let message = |given| settings(given).unwrap_err().to_string();
         assert!(message(&[("dynamodb_table", "t")]).contains("set 'log_store' to 'dynamodb'"));

@@ -1,9 +1,9 @@
-//! The credentials of a machine or a container for S3, which are used if no others are configured.
+//! The credentials of a machine or a container for S3. They are used if no other credentials are configured.
 //!
-//! - The first service that is configured provides them, as in AWS's own tools. A half-configured service is an error.
-//!   The client would try the next one, and finally the metadata service of the machine, whose role is not the intended
-//!   one.
-//! - `AWS_EC2_METADATA_DISABLED` turns that service off. ("AWS SDKs and Tools Reference Guide: IMDS credential
+//! - As in AWS's own tools, the first service that is configured provides the credentials. A service that is only
+//!   partly configured is an error, because the client would try the next service, and finally the metadata service of
+//!   the machine, whose role is not the intended one.
+//! - `AWS_EC2_METADATA_DISABLED` turns the metadata service off. ("AWS SDKs and Tools Reference Guide: IMDS credential
 //!   provider")
 
 use std::env;
@@ -26,8 +26,8 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// Returns the reason why the services that are configured according to `has` cannot be asked for credentials, if
-    /// there is one.
+    /// Returns the reason why the configured services cannot be asked for credentials, if there is one. `has` returns
+    /// whether a setting is present.
     pub(super) fn of(has: impl Fn(Key) -> bool) -> Option<Self> {
         let is_disabled = env::var(DISABLED).is_ok_and(|value| is_true(&value));
         let (token, role) = (has(Key::WebIdentityTokenFile), has(Key::RoleArn));

@@ -1,10 +1,10 @@
-//! Locations in object stores, and the clients of their stores.
+//! Parses locations in object stores, and creates the clients of these stores.
 //!
-//! - A location has one name for all its spellings: `s3a` and `s3n` are `s3`, and the account of an Azure location is
-//!   part of it (`protocol::path`). The name has no credentials, because it is shown and compared.
-//! - All tables of a process with the same bucket, options and environment share their clients, and so their
-//!   connections and credentials (`shared`). They are made when the first of these tables is opened.
-//! - Options override the environment.
+//! - A location has one name for all its spellings: `s3a` and `s3n` become `s3`, and the name of an Azure location
+//!   includes the account (`protocol::path`). The name never contains credentials, because it is shown and compared.
+//! - All tables of a process that have the same bucket, options and environment share their clients, and so their
+//!   connections and credentials (`shared`). The clients are created when the first of these tables is opened.
+//! - Options override environment variables.
 
 #[cfg(feature = "azure")]
 mod azure;
@@ -49,10 +49,10 @@ use super::remote::{Client, Recipe, Remote};
 use crate::error::{Error, Result};
 use crate::protocol::path;
 
-/// The length from which values are not shown in errors.
+/// Values that are this long or longer are not shown in errors.
 const SHORTEST_SECRET: usize = 8;
 
-/// A provider of credentials, if there is one.
+/// The credential provider, if there is one.
 type Provider = Option<Arc<dyn CredentialProvider>>;
 
 /// A location in a store.
@@ -60,22 +60,23 @@ pub(super) struct Opened {
     /// The canonical URL.
     pub(super) url: Url,
     pub(super) store: Remote,
-    /// The log store that decides commits, if the store itself does not.
+    /// The log store that decides commits, if the store cannot decide them itself.
     pub(super) log_store: Option<LogStore>,
     pub(super) cache: Option<Arc<Cache>>,
 }
 
-/// The log store that decides the commits of a store's tables.
+/// The log store that decides the commits of all tables in a store.
 pub(super) struct LogStore {
     pub(super) coordinator: Arc<dyn CommitCoordinator>,
-    /// The scheme in the paths of the tables.
+    /// The scheme in the paths of these tables.
     pub(super) scheme: String,
 }
 
 /// Opens the location `url`.
 ///
 /// # Errors
-/// `Unsupported` for an unknown scheme, `InvalidArgument` for an invalid location, an unknown option or a bad value.
+/// `Unsupported` for an unknown scheme; `InvalidArgument` for an invalid location, an unknown option or an invalid
+/// value.
 pub(super) fn open<'a>(
     url: &Url,
     options: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -112,12 +113,12 @@ pub(super) fn open<'a>(
         }
         scheme => return Err(unsupported(scheme)),
     };
-    // A credentials file may have been replaced.
+    // A file with credentials may have been replaced since.
     #[cfg(feature = "s3")]
     let files = if url.scheme() == "s3" { profile::files() } else { Vec::new() };
     #[cfg(not(feature = "s3"))]
     let files = Vec::new();
-    // Invalid settings are detected now, not by the first request.
+    // The clients are created now, so that invalid settings are reported immediately and not by the first request.
     let make = || Remote::made(recipe, reads).map_err(|error| invalid(&error, &asked.values()));
     let store = shared::find_or_insert(&url, asked.clone(), asked_provider.as_ref(), files, make)?;
     #[cfg(feature = "s3")]
@@ -131,7 +132,7 @@ pub(super) fn open<'a>(
     Ok(Opened { url, store, log_store, cache })
 }
 
-/// The canonical URL of a location, how its clients are created, and whether one of them is for a log store.
+/// The canonical URL of a location, the recipe for its clients, and whether one of the clients is for a log store.
 struct Place {
     url: Url,
     recipe: Recipe,
@@ -151,7 +152,7 @@ fn unsupported(scheme: &str) -> Error {
     }
 }
 
-/// Returns `url` in the form that is the same for all spellings of its location.
+/// Returns `url` in its canonical form, which is the same for all spellings of the location.
 fn canonical(url: &Url) -> Result<Url> {
     let scheme = path::canonical_scheme(url.scheme());
     let authority = path::canonical_authority(url.scheme(), url.authority());
@@ -169,8 +170,8 @@ fn bucket(url: &Url) -> Result<&str> {
     })
 }
 
-/// Refuses an endpoint that is not a URL, which would make the client panic. Also refuses one without encryption unless
-/// that is allowed: the client would refuse each request.
+/// Refuses an endpoint that is not a URL, because it would make the client panic. Also refuses an endpoint without
+/// encryption unless that is allowed, because the client would refuse each request.
 fn check_endpoint(endpoint: Option<&str>, allows_http: Option<&str>) -> Result<()> {
     let Some(endpoint) = endpoint else { return Ok(()) };
     let has_host = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
@@ -187,13 +188,13 @@ fn check_endpoint(endpoint: Option<&str>, allows_http: Option<&str>) -> Result<(
     Ok(())
 }
 
-/// Returns whether the clients interpret this text as true.
+/// Returns whether the clients interpret this string as true.
 fn is_true(text: &str) -> bool {
     matches!(text.to_ascii_lowercase().as_str(), "1" | "true" | "on" | "yes" | "y")
 }
 
-/// Refuses values that cannot be sent in a header and would make the client panic. Usually these were read from a file
-/// together with the line break at its end.
+/// Refuses values that cannot be sent in a header, because they would make the client panic. Such values were usually
+/// read from a file, including the line break at its end.
 fn check_texts<K: AsRef<str>>(keys: &[K], value: impl Fn(&K) -> Option<String>) -> Result<()> {
     for key in keys {
         if value(key).is_some_and(|value| value.bytes().any(|byte| !matches!(byte, b' '..=b'~'))) {
@@ -208,7 +209,7 @@ fn check_texts<K: AsRef<str>>(keys: &[K], value: impl Fn(&K) -> Option<String>) 
 }
 
 /// Returns the error of a builder, which checks the settings without sending a request. The original error is not
-/// shown, because it may quote any setting, even the bytes of a private key that it cannot read.
+/// included, because it may quote any setting, even the bytes of a private key that cannot be parsed.
 fn invalid(error: &object_store::Error, values: &[String]) -> Error {
     let mut text = error.to_string();
     for value in values.iter().filter(|value| value.len() >= SHORTEST_SECRET) {
@@ -223,12 +224,12 @@ fn invalid(error: &object_store::Error, values: &[String]) -> Error {
     Error::invalid_argument("the storage options do not describe a store").with_source(text)
 }
 
-/// What the builders of different stores do differently.
+/// The parts in which the builders of different stores differ.
 struct Traits<S> {
     reads_ends: bool,
-    /// The endpoint, unless it is known to respect conditional puts.
+    /// Returns the endpoint, unless it is known to respect conditional puts.
     unproven: Option<String>,
-    /// Adds whatever else uses the store's own client to the clients of a process.
+    /// Adds other things that use the store's own client to the clients of a process.
     complete: Complete<S>,
 }
 
@@ -240,17 +241,17 @@ fn complete<S>() -> Complete<S> {
     Box::new(|_, _, _| Ok(()))
 }
 
-/// The builder of a store's clients.
+/// Builds the clients of a store.
 trait Builder: Clone + Send + Sync + 'static {
     type Store: ObjectStore + PaginatedListStore;
 
-    /// The names of the store's settings in hints.
+    /// The names of the store's settings, as hints mention them.
     const SETTINGS: &'static Settings;
 
-    /// Uses the credentials of a provider, if there is one, instead of those in options and environment.
+    /// If there is a credential provider, uses its credentials instead of those in options and environment variables.
     fn with_provider(self, provider: &Provider) -> Self;
 
-    /// Builds a client. A second client uses the credentials of `first`.
+    /// Builds a client. If there is a `first` client, the new one uses its credentials.
     fn build(
         self,
         connector: Connector,
@@ -260,7 +261,7 @@ trait Builder: Clone + Send + Sync + 'static {
 }
 
 /// Implements [`Builder`] for a builder of `object_store`. These builders have methods with the same names, but no
-/// common trait. `$convert` turns the provider's credentials into the store's.
+/// common trait. `$convert` converts the provider's credentials to those of the store.
 macro_rules! builder {
     ($builder:ty, $store:ty, $convert:expr, $settings:expr) => {
         impl super::Builder for $builder {
@@ -296,8 +297,9 @@ macro_rules! builder {
 }
 use builder;
 
-/// Returns the recipe for creating clients of `url` with `builder`. The second client, which sends every request once,
-/// shares the connections and credentials of the first. `prepare` runs in each process and may add to the builder.
+/// Returns the recipe that creates clients of `url` with `builder`. The second client, which sends every request only
+/// once, shares the connections and the credentials of the first. `prepare` is called in each process, and may change
+/// the builder.
 fn recipe<B: Builder>(
     url: &Url,
     builder: B,
@@ -329,7 +331,7 @@ fn recipe<B: Builder>(
     })
 }
 
-/// Refuses an option with credentials if there is also a credential provider.
+/// Refuses an option for credentials if there is also a credential provider.
 fn check_provider<K: AsRef<str>>(provider: &Provider, keys: &[(K, String)], secrets: &[&str]) -> Result<()> {
     let key = keys.iter().map(|(key, _)| key.as_ref()).find(|key| secrets.contains(key));
     match key.filter(|_| provider.is_some()) {

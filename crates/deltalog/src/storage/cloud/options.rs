@@ -1,7 +1,7 @@
 //! The options of stores.
 //!
-//! Options have the names of the crate `object_store`, which `deltalake` and Polars use as well, in upper or lower
-//! case.
+//! The options have the names of the crate `object_store`, which `deltalake` and Polars use as well. The names may be
+//! in upper or lower case.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::{NonZeroU16, NonZeroU64};
@@ -16,71 +16,71 @@ use crate::storage::budget::Budget;
 use crate::storage::cache::settings;
 use crate::storage::remote::Reads;
 
-/// The names of options for all stores that concern retries.
+/// The names of the options for retries, which all stores have.
 const RETRIES: [&str; 5] = [
-    // How many times a request is sent again. Default: 13.
+    // How many times a failed request is sent again. Default: 13.
     "max_retries",
-    // The time for which a store may be silent, over all requests of a call. Default: 30s.
+    // How long a store may take to respond, over all requests of a call. Default: 30s.
     "retry_timeout",
-    // The pause before the first repetition of a request. Default: 100ms.
+    // The pause before a request is sent again for the first time. Default: 100ms.
     "backoff_config.init_backoff",
-    // The longest pause. Default: 5s.
+    // The maximum pause. Default: 5s.
     "backoff_config.max_backoff",
-    // By how much the pause grows each time. Default: 2.
+    // The factor by which the pause grows each time. Default: 2.
     "backoff_config.base",
 ];
 
-/// The names of options for all stores that concern reads.
+/// The names of the options for reads, which all stores have.
 pub(super) const READS: [&str; 2] = [
-    // The number of files that a scan reads at the same time. Default: 16, or more on more cores.
+    // The number of files that a scan reads at the same time. Default: 16, or more on machines with more cores.
     "io_concurrency",
-    // The number of bytes that may be read ahead. Default: 256 MiB, shared by all stores of a process.
+    // The maximum number of bytes that are read ahead. Default: 256 MiB, shared by all stores of a process.
     "read_memory",
 ];
 
-/// The names of options for all stores that concern connections.
+/// The names of the options for connections, which all stores have.
 const CLIENT: [&str; 19] = [
     // Allows an endpoint without TLS. Default: false.
     "allow_http",
-    // Accepts any certificate, which makes TLS worthless. Default: false.
+    // Accepts any certificate, so that TLS no longer protects the connection. Default: false.
     "allow_invalid_certificates",
-    // The time limit of connecting. Default: 5s.
+    // The time limit for making a connection. Default: 5s.
     "connect_timeout",
     // The content type of objects that are written.
     "default_content_type",
-    // Ignores the certificates of the machine. Default: false.
+    // Does not trust the certificates that are installed on the machine. Default: false.
     "disable_system_certificates",
-    // Uses HTTP/1 only.
+    // Uses only HTTP/1.
     "http1_only",
-    // The interval of pings over HTTP/2.
+    // The interval between HTTP/2 pings.
     "http2_keep_alive_interval",
-    // The time limit for the answer to a ping.
+    // The time limit for the response to a ping.
     "http2_keep_alive_timeout",
-    // Pings also without requests. Default: false.
+    // Sends pings even if there are no requests. Default: false.
     "http2_keep_alive_while_idle",
-    // The largest frame of HTTP/2, in bytes.
+    // The maximum size of an HTTP/2 frame, in bytes.
     "http2_max_frame_size",
-    // Uses HTTP/2 only. Default: false.
+    // Uses only HTTP/2. Default: false.
     "http2_only",
-    // How long a connection without requests is kept.
+    // How long a connection without requests is kept open.
     "pool_idle_timeout",
-    // How many connections without requests are kept for each host.
+    // The number of connections without requests that are kept open for each host.
     "pool_max_idle_per_host",
-    // The certificate of the proxy's authority, as PEM.
+    // The certificate of the authority that has signed the proxy's certificate, in PEM format.
     "proxy_ca_certificate",
-    // Hosts that are reached without the proxy.
+    // The hosts to which requests are sent without the proxy.
     "proxy_excludes",
-    // The proxy.
+    // The URL of the proxy.
     "proxy_url",
-    // The time for which a store may be silent within a request. Default: 12s.
+    // How long a store may take within a request without sending or receiving a byte. Default: 12s.
     "read_timeout",
-    // The time limit of a whole request. Default: 10m.
+    // The time limit for a whole request. Default: 10m.
     "timeout",
-    // The name of the client in requests.
+    // The name of the client, which is sent with requests.
     "user_agent",
 ];
 
-/// The beginnings of the names of variables that configure stores.
+/// The prefixes of the names of environment variables that configure stores.
 const PREFIXES: [&str; 10] = [
     "AWS_",
     "AZURE_",
@@ -94,33 +94,32 @@ const PREFIXES: [&str; 10] = [
     "KRB5",
 ];
 
-/// The time for which a store may be silent in one request.
+/// How long a store may take to respond within one request.
 const READ_TIMEOUT: &str = "12s";
 /// The time after which every request fails.
 const TIMEOUT: &str = "10m";
-/// The total time for which a store may be silent.
+/// How long a store may take to respond, over all requests.
 pub(super) const SILENCE: Duration = Duration::from_secs(30);
-/// The longest pause between two requests. Pauses count as silence.
+/// The maximum pause between two requests. Pauses count as time without a response.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// How many times a request is sent again. If a store asks for fewer requests, this takes about 45 seconds.
+/// How many times a request is sent again. If a store asks for fewer requests, this takes about 45 seconds in all.
 const MOST_RETRIES: usize = 13;
 
-/// The options of a store: names in lower case, and values.
+/// The options of a store: their names in lower case, and their values.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Options(BTreeMap<String, String>);
 
-/// When to send a request again.
+/// Determines when to send a request again.
 #[derive(Debug, Clone)]
 pub(super) struct Retries {
     pub(super) config: RetryConfig,
-    /// The time for which a store may be silent, over all requests. If it answers with refusals, a call may take
-    /// longer.
+    /// How long a store may take to respond, over all requests. If it responds with refusals, a call may take longer.
     pub(super) silence: Duration,
 }
 
 impl Options {
     /// # Errors
-    /// `InvalidArgument` for two spellings of one option with different values.
+    /// `InvalidArgument` if an option is given in two spellings with different values.
     pub(super) fn new<'a>(options: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         let mut all = BTreeMap::new();
         for (name, value) in options {
@@ -136,17 +135,17 @@ impl Options {
         Ok(Self(all))
     }
 
-    /// Returns the first of `names` that is set.
+    /// Returns the first option among `names` that is set.
     #[cfg(feature = "s3")]
     pub(super) fn contains_any(&self, names: &[&'static str]) -> Option<&'static str> {
         names.iter().copied().find(|name| self.0.contains_key(*name))
     }
 
-    /// Removes and returns the option `name`, or an alias of it. Aliases may also be environment variables, unless
-    /// their name has a dot.
+    /// Removes the option `name`, or an alias of it, and returns its value. An alias may also be an environment
+    /// variable, unless its name contains a dot.
     ///
     /// # Errors
-    /// `InvalidArgument` for two options with different values.
+    /// `InvalidArgument` if two of the names are given with different values.
     #[cfg(feature = "s3")]
     pub(super) fn take_with_aliases(&mut self, name: &str, aliases: &[&str]) -> Result<Option<String>> {
         let mut found = self.0.remove(name);
@@ -167,14 +166,14 @@ impl Options {
         Ok(found.or_else(|| aliases.iter().find_map(variable)))
     }
 
-    /// Returns the values of these options, and of the environment variables with the same meaning.
+    /// Returns the values of these options and of the environment variables with the same meaning.
     pub(super) fn values(&self) -> Vec<String> {
         self.0.values().cloned().chain(environment().into_iter().map(|(_, value)| value)).collect()
     }
 
-    /// Sets options that neither the caller nor the environment has set, with the names that begin with `prefix`.
+    /// Sets options whose names begin with `prefix`, unless the caller or the environment has set them.
     ///
-    /// A request fails when no bytes have arrived for a while, not because its body is large: the clients' own limit of
+    /// A request fails if no bytes have arrived for a while, not because its body is large. The clients' own limit of
     /// 30 seconds for a whole body is too short for many files over a slow connection.
     pub(super) fn set_time_limits(&mut self, prefix: &str) {
         for (name, value) in [("read_timeout", READ_TIMEOUT), ("timeout", TIMEOUT)] {
@@ -186,7 +185,7 @@ impl Options {
         }
     }
 
-    /// Removes the options about retries, and returns their values.
+    /// Removes the options for retries, and returns their values.
     ///
     /// # Errors
     /// `InvalidArgument` for a value that is not a number or a duration.
@@ -215,7 +214,7 @@ impl Options {
         Ok(Retries { config: retries, silence })
     }
 
-    /// Removes the options about reads, and returns their values.
+    /// Removes the options for reads, and returns their values.
     ///
     /// # Errors
     /// `InvalidArgument` for a value that is not a positive number.
@@ -232,8 +231,8 @@ impl Options {
         Ok(reads)
     }
 
-    /// Returns the endpoints in these options and in the environment, because with another endpoint the same URL may be
-    /// another object.
+    /// Returns the endpoints in these options and in the environment, because at another endpoint, the same URL may
+    /// refer to another object.
     pub(super) fn endpoints(&self) -> String {
         let given = self.0.iter().map(|(name, value)| (name.clone(), value.clone()));
         let is_place = |name: &String| {
@@ -246,16 +245,16 @@ impl Options {
         places.into_iter().collect::<Vec<_>>().join(" ")
     }
 
-    /// Takes out the option `name`.
+    /// Removes the option `name` and returns its value.
     pub(super) fn take(&mut self, name: &str) -> Option<String> {
         self.0.remove(name)
     }
 
-    /// Returns the options with their names parsed to the keys of a store.
+    /// Returns the options, with their names parsed to the configuration keys of a store.
     ///
     /// # Errors
-    /// `InvalidArgument` for a name that is not among `known`, the names of this store. The hint suggests the closest
-    /// known name.
+    /// `InvalidArgument` for a name that is not in `known`, the names of this store's options. The hint suggests the
+    /// known name that is most similar.
     pub(super) fn keys<K: FromStr>(self, store: &str, known: &[&'static str]) -> Result<Vec<(K, String)>> {
         let key = |(name, value): (String, String)| match name.parse() {
             Ok(key) => Ok((key, value)),
@@ -265,10 +264,10 @@ impl Options {
     }
 }
 
-/// Returns the duration that is the value of an option.
+/// Returns the value of an option as a duration.
 ///
 /// # Errors
-/// `InvalidArgument` for another value.
+/// `InvalidArgument` if the value is not a duration.
 pub(super) fn duration(name: &str, value: &str) -> Result<Duration> {
     parsed::<humantime::Duration>(name, value, "a duration such as '30s'").map(Duration::from)
 }
@@ -277,7 +276,7 @@ fn parsed<T: FromStr>(name: &str, value: &str, wanted: &str) -> Result<T> {
     value.parse().map_err(|_| Error::invalid_argument(format!("the storage option '{name}' is not {wanted}")))
 }
 
-/// Returns the variables of the environment that configure stores.
+/// Returns the environment variables that configure stores.
 pub(super) fn environment() -> Vec<(String, String)> {
     let mut variables: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -316,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn retries_are_taken_out() {
+    fn options_for_retries_are_removed() {
         let mut options =
             Options::new([("max_retries", "3"), ("RETRY_TIMEOUT", "2m"), ("backoff_config.base", "1.5")])
                 .unwrap();
@@ -332,9 +331,9 @@ mod tests {
         );
     }
 
-    /// A request to a silent store ends at the limit for one request, earlier, or at once.
+    /// A request to a store that does not respond ends at the limit for one request, earlier, or immediately.
     #[test]
-    fn the_defaults_for_a_silent_store_add_up_to_half_a_minute() {
+    fn waiting_for_a_silent_store_takes_half_a_minute_by_default() {
         let mut options = Options::new([]).unwrap();
         let Retries { config, silence } = options.retries().unwrap();
         options.set_time_limits("aws_");
@@ -355,12 +354,12 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_reads_are_taken_out() {
+    fn options_for_reads_are_removed() {
         let mut options = Options::new([("io_concurrency", "40"), ("READ_MEMORY", "1000")]).unwrap();
         let reads = options.reads().unwrap();
         assert_eq!(reads.concurrency, Some(40));
         assert!(reads.budget.take(999, Duration::ZERO).is_some_and(|_held| {
-            // One byte is left.
+            // One of the 1,000 bytes is left, so two more are not available.
             reads.budget.take(2, Duration::ZERO).is_none()
         }));
         assert!(options.0.is_empty());
@@ -371,13 +370,13 @@ mod tests {
                 "{error}"
             );
         }
-        // Without options, all stores share a budget.
+        // Without the option, all stores share one budget.
         let (one, other) = (Reads::default(), Reads::default());
         assert!(std::sync::Arc::ptr_eq(&one.budget, &other.budget));
     }
 
     #[test]
-    fn the_nearest_name_is_proposed() {
+    fn the_most_similar_name_is_suggested() {
         let keys = |name| Options::new([(name, "x")]).unwrap().keys::<ClientConfigKey>("S3", &["aws_region"]);
         let error = keys("aws_regoin").unwrap_err();
         assert_eq!(
@@ -388,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn time_limits_are_those_of_the_user_if_there_are_any() {
+    fn the_users_time_limits_override_the_defaults() {
         let limits = |given: &[(&'static str, &'static str)]| {
             let mut options = Options::new(given.iter().copied()).unwrap();
             options.set_time_limits("aws_");
@@ -400,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_has_one_value() {
+    fn two_values_of_an_option_are_refused() {
         assert!(Options::new([("aws_region", "a"), ("AWS_REGION", "a")]).is_ok());
         assert!(Options::new([("aws_region", "a"), ("AWS_REGION", "b")]).is_err());
     }

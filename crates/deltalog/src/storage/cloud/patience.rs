@@ -1,4 +1,4 @@
-//! Limits how long a store may be silent.
+//! Limits how long a store may take to respond.
 //!
 //! ```text
 //! request ──(bytes leave)── silence ── answer ──(bytes come)── silence ── …
@@ -6,11 +6,11 @@
 //! request ── silence ── again ── silence ── again …  at most `retry_timeout`, or 30 s, altogether
 //! ```
 //!
-//! - Silence is measured from the last byte that was sent or received. A large body may take as long as it needs.
-//! - The silence of a store adds up over the requests of a client, until there is any response. A call that tries one
-//!   request after another therefore does not wait the full time for each of them.
-//! - A store that was silent gets further chances: every request has time for an answer, and after twice the limit the
-//!   silence starts again, even if requests were sent all the time.
+//! - A silence is the time since the last byte was sent or received. A large body may take as long as it needs.
+//! - The silences of a store add up over the requests of a client, until there is any response. So a call that sends
+//!   one request after another does not wait the full time for each of them.
+//! - A store that was silent gets further chances: every request has some time for a response, and after twice the
+//!   limit, the silence is counted from zero again, even if requests were sent all the time.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -29,62 +29,62 @@ use reqwest::Client;
 use tokio::time::{Instant, Sleep, sleep, timeout_at};
 use url::Url;
 
-/// The bytes of a body that leave at a time.
+/// The number of bytes of a body that are sent at a time.
 const PIECE: usize = 64 << 10;
 
-/// The fraction of the total limit that every request gets, however long the store has been silent before, because
-/// after an outage a request also needs time for a connection.
+/// The fraction of the total limit that every request gets, however long the store was silent before. It is needed
+/// because after an outage, a request also needs time for a connection.
 const LEAST_SHARE: u32 = 15;
 
 /// The fraction of the total limit after which a request is not sent again.
 const LAST_SHARE: (u32, u32) = (5, 6);
 
-/// How long a store may be silent.
+/// How long a store may take to respond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Within one request.
     pub(super) once: Option<Duration>,
-    /// In total.
+    /// Over several requests.
     pub(super) altogether: Duration,
 }
 
 impl Limits {
-    /// Returns how much time is left for a request after a silence of `waited`.
+    /// Returns how much time is left for a request if the store was silent for `waited` before.
     pub(super) fn left(&self, waited: Duration) -> Duration {
         self.altogether.saturating_sub(waited).max(self.altogether / LEAST_SHARE)
     }
 
-    /// Returns how long a request may be silent after a silence of `waited`. If no later request could have as much
-    /// time, it gets all the remaining time: this way, a store that always takes slightly longer than the limit can
-    /// still answer.
+    /// Returns how long the store may be silent within a request, if it was silent for `waited` before. If no later
+    /// request could have as much time, this request gets all the remaining time, so that a store that always takes
+    /// slightly longer than the limit can still respond.
     fn of_request(&self, waited: Duration) -> Option<Duration> {
         let once = self.once?;
         let left = self.left(waited);
         let is_last = self.are_over(waited + once) || left < once * 2;
-        // Below this range, no request has had its full time; above it, all other requests have.
+        // With less time than this, no request would have its full time; with more, all other requests still do.
         let is_between = (once..self.altogether).contains(&waited);
         Some(if is_last && is_between { left } else { once.min(left) })
     }
 
-    /// Returns whether a request should not be sent again after a silence of `waited`.
+    /// Returns whether a request should not be sent again if the store was silent for `waited`.
     pub(super) fn are_over(&self, waited: Duration) -> bool {
         let (part, whole) = LAST_SHARE;
         waited >= self.altogether * part / whole
     }
 }
 
-/// How long a store has been silent.
+/// Records how long a store has been silent.
 #[derive(Debug, Default)]
 pub(super) struct Silence(Mutex<Option<(Instant, Instant)>>);
 
 impl Silence {
-    /// Returns when the silence began, as seen by a request that begins now.
+    /// Returns when the silence began, for a request that begins now.
     fn begin(&self, altogether: Duration) -> Instant {
         let now = Instant::now();
         let silent = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = |then: Instant| now.saturating_duration_since(then);
         match silent {
-            // If it began longer ago, that was another outage.
+            // An earlier silence counts as another outage.
             Some((since, last)) if passed(last) < altogether && passed(since) < altogether * 2 => since,
             _ => now,
         }
@@ -99,10 +99,10 @@ impl Silence {
     }
 }
 
-/// Waits for the response of a store that does not report when bytes are sent or received.
+/// Waits for the response of a store whose client does not report when bytes are sent or received.
 ///
 /// # Errors
-/// The time for which the store has been silent, if that is too long.
+/// If the store has been silent for too long, returns for how long.
 #[cfg(feature = "hdfs")]
 pub(super) async fn wait<T>(
     answer: impl Future<Output = T>,
@@ -123,7 +123,7 @@ pub(super) async fn wait<T>(
     }
 }
 
-/// A request without an answer.
+/// A request without a response.
 pub(super) struct Unanswered {
     pub(super) error: HttpError,
     /// How long the store has been silent.
@@ -132,7 +132,7 @@ pub(super) struct Unanswered {
     pub(super) is_last: bool,
 }
 
-/// Sends a request, and waits for its answer as long as bytes are sent or the limit is not reached. Large bodies are
+/// Sends a request. Waits for its response as long as bytes are sent, or until the limit is reached. Large bodies are
 /// sent by the client `large`, which has the same settings as `client`.
 pub(super) async fn send(
     client: &HttpClient,
@@ -153,7 +153,7 @@ pub(super) async fn send(
     })
 }
 
-/// Waits for an answer.
+/// Waits for a response.
 async fn answered<T>(
     sending: impl Future<Output = Result<T, HttpError>>,
     clock: &Clock,
@@ -189,7 +189,7 @@ fn silent(limit: Duration) -> HttpError {
     HttpError::new(HttpErrorKind::Timeout, io::Error::new(io::ErrorKind::TimedOut, text))
 }
 
-/// When the last byte was sent.
+/// Records when the last byte was sent.
 #[derive(Debug, Clone)]
 struct Clock(Arc<Mutex<Instant>>);
 
@@ -209,7 +209,8 @@ impl Clock {
     }
 }
 
-/// The body of a large request, which records when bytes are sent: the client reads more of it whenever it has room.
+/// The body of a large request. It records when bytes are sent, because the client reads more of it whenever it can
+/// send more.
 #[derive(Debug)]
 struct Noted {
     pieces: VecDeque<Bytes>,
@@ -218,11 +219,11 @@ struct Noted {
 }
 
 impl Noted {
-    /// Takes the bytes of `body`.
+    /// Copies the bytes of `body`.
     fn new(mut body: HttpRequestBody, clock: &Clock) -> Self {
         let (mut pieces, left) = (VecDeque::new(), body.content_length() as u64);
         let mut context = Context::from_waker(Waker::noop());
-        // The bytes are in memory, so this never waits.
+        // The bytes are in memory, so this never has to wait.
         while let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut body).poll_frame(&mut context) {
             let Ok(bytes) = frame.into_data() else { continue };
             let starts = (0..bytes.len()).step_by(PIECE);
@@ -270,8 +271,8 @@ async fn send_large(client: &Client, request: HttpRequest, clock: &Clock) -> Res
     Ok(answer)
 }
 
-/// Converts an error of the HTTP client as `object_store` does, with one exception: after an unrecognized error the
-/// request may have taken effect, so it is sent again only if that is harmless.
+/// Converts an error of the HTTP client as `object_store` does, with one exception: after an unrecognized error, the
+/// request may have taken effect, so it is only sent again if that is harmless.
 fn failed(error: reqwest::Error) -> HttpError {
     let error = error.without_url();
     let kind = if error.is_timeout() {
@@ -288,7 +289,7 @@ fn failed(error: reqwest::Error) -> HttpError {
     HttpError::new(kind, error)
 }
 
-/// The body of an answer to a large request.
+/// The body of the response to a large request.
 struct Answer(reqwest::Body);
 
 impl Body for Answer {
@@ -311,11 +312,11 @@ impl Body for Answer {
     }
 }
 
-/// The body of an answer, which fails if no bytes arrive for too long.
+/// The body of a response. Reading it fails if no bytes arrive for too long.
 struct Timed {
     body: HttpResponseBody,
     limit: Duration,
-    /// `None` while bytes arrive.
+    /// The timer for the next bytes; `None` while bytes arrive.
     pause: Option<Pin<Box<Sleep>>>,
 }
 
@@ -360,9 +361,9 @@ mod tests {
 
     use super::*;
 
-    /// A large body may take as long as it needs.
+    /// A large body may take as long as it needs, because the times at which its bytes are sent are recorded.
     #[test]
-    fn bytes_that_leave_are_noted() {
+    fn the_time_of_sent_bytes_is_recorded() {
         let bytes: Vec<u8> = (0..3 * PIECE + 1).map(|at| (at % 251) as u8).collect();
         let clock = Clock::default();
         let payload = PutPayload::from_iter([bytes.clone().into(), Bytes::from_static(b"end")]);
@@ -379,9 +380,9 @@ mod tests {
         assert_eq!(read, [bytes.as_slice(), b"end"].concat());
     }
 
-    /// A store whose answers always take longer than the limit for one request still works if the total time suffices.
+    /// A store that always takes longer than the limit for one request can still be used, if the total time suffices.
     #[test]
-    fn the_last_request_has_all_the_time_that_is_left() {
+    fn the_last_request_gets_all_the_remaining_time() {
         let seconds = Duration::from_secs;
         let limits = Limits { once: Some(seconds(12)), altogether: seconds(30) };
         assert_eq!(limits.of_request(Duration::ZERO), Some(seconds(12)));
@@ -398,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_adds_up_to_the_limit() {
+    fn silences_add_up_to_the_limit() {
         let limits = Limits { once: Some(Duration::from_millis(20)), altogether: Duration::from_millis(400) };
         let (runtime, silence) =
             (Builder::new_current_thread().enable_time().build().unwrap(), Silence::default());
@@ -413,7 +414,7 @@ mod tests {
             times += 1;
         }
         assert!(times > 1);
-        // The next request follows an unanswered one, so it gets less time.
+        // Because the previous request was not answered, the next one gets less time.
         let next = ask();
         assert_eq!(next.error.kind(), HttpErrorKind::Timeout);
         assert!(next.is_last && next.waited >= limits.altogether * 5 / 6);
@@ -421,9 +422,9 @@ mod tests {
         assert!(!ask().is_last);
     }
 
-    /// Requests that are repeated again and again must not prevent the store's answer from being received.
+    /// Although requests are sent again and again, the store's response must be received in the end.
     #[test]
-    fn a_store_that_has_been_silent_is_heard_again() {
+    fn a_store_that_was_silent_can_respond_again() {
         let limits =
             Limits { once: Some(Duration::from_millis(200)), altogether: Duration::from_millis(600) };
         let (runtime, silence) =

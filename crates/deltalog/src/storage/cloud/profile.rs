@@ -1,17 +1,17 @@
-//! Uses profiles of the AWS tools, from the files `~/.aws/config` and `~/.aws/credentials`, through the crate
+//! Uses the profiles of AWS's tools, from the files `~/.aws/config` and `~/.aws/credentials`, through the crate
 //! `aws-config`.
 //!
-//! A profile can contain keys; the name of a program that prints credentials (`credential_process`); a role to assume
-//! with the credentials of another profile, of the environment or of the machine (`source_profile`,
-//! `credential_source`); a web identity; or a session of IAM Identity Center (SSO), for which a person has logged in
-//! before (`aws sso login`).
+//! A profile may contain access keys; the name of a program that prints credentials (`credential_process`); a role to
+//! assume with the credentials of another profile, of the environment or of the machine (`source_profile`,
+//! `credential_source`); a web identity; or a session of IAM Identity Center (single sign-on), for which a person has
+//! logged in before (`aws sso login`).
 //!
-//! - The order is the same as in AWS's own clients: options, the environment, the profile, web identity, the container,
-//!   the machine. A profile that is named, by the option `aws_profile` or by `AWS_PROFILE`, must have credentials. If
-//!   none is named, the profile `default` is used if it has some.
-//! - The files are read by the first request that needs them, and again when the credentials expire. Temporary
-//!   credentials with an unknown expiry are read again after some minutes, because a tool may have replaced them.
-//! - Requests go through the connector of the store, with its TLS, proxy and limits.
+//! - The order of the sources is the same as in AWS's own clients: options, environment, profile, web identity,
+//!   container, machine. If the option `aws_profile` or the variable `AWS_PROFILE` names a profile, it must have
+//!   credentials. Otherwise, the profile `default` is used if it has any.
+//! - The files are read for the first request that needs them, and again when the credentials expire. Temporary
+//!   credentials with an unknown expiration are read again after some minutes, because a tool may have replaced them.
+//! - Requests are sent through the store's connector, with its TLS settings, proxy and limits.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -42,23 +42,23 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::storage::credentials::{CredentialProvider, Credentials};
 use crate::storage::runtime;
 
-/// The time after which temporary credentials without a known end are read again.
+/// The time after which temporary credentials with an unknown expiration are read again.
 const UNKNOWN_END: Duration = Duration::from_secs(5 * 60);
 
-/// The [`Error::reason`] of an error that only means that a profile has no credentials.
+/// The [`Error::reason`] of an error that only means that the profile has no credentials.
 const NONE: &str = "no_credentials";
 
-/// A profile of AWS's configuration files. It need not exist, unless the user has named it.
+/// A profile in AWS's configuration files. It need not exist, unless the user has named it.
 #[derive(Clone, Debug)]
 pub(super) struct Profile {
-    /// `None` for the profile of the environment, or `default`.
+    /// The name; `None` for the profile that the environment names, or `default`.
     name: Option<String>,
-    /// Whether the user named it. If so, it must exist.
+    /// Whether the user has named the profile. If so, it must exist.
     is_named: bool,
 }
 
 impl Profile {
-    /// Returns the profile `name`, or the profile of the environment if that is `None`.
+    /// Returns the profile `name`. If `name` is `None`, returns the profile that the environment names, or `default`.
     pub(super) fn new(name: Option<String>) -> Self {
         let is_named = name.is_some() || std::env::var_os("AWS_PROFILE").is_some();
         Self { name, is_named }
@@ -78,7 +78,7 @@ impl Profile {
         Ok(region.map(|region| region.as_ref().to_owned()))
     }
 
-    /// Returns whether the user named the profile. If so, it must have credentials.
+    /// Returns whether the user has named the profile. If so, it must have credentials.
     pub(super) fn is_named(&self) -> bool {
         self.is_named
     }
@@ -90,7 +90,7 @@ impl Profile {
         }
     }
 
-    /// Returns the credentials of the profile; if it has none, the result of `rest`.
+    /// Returns a provider of the profile's credentials. If the profile has none, it uses `rest`.
     pub(super) fn credentials(
         self,
         region: String,
@@ -104,7 +104,7 @@ impl Profile {
     }
 }
 
-/// Returns the files of profiles that exist, with their times and sizes.
+/// Returns the existing files for profiles, with their times and sizes.
 pub(super) fn files() -> Vec<(String, String)> {
     let home = || std::env::var_os("HOME").or_else(|| std::env::var_os("USERPROFILE")).map(PathBuf::from);
     let file = |(variable, name): (&str, &str)| {
@@ -117,16 +117,16 @@ pub(super) fn files() -> Vec<(String, String)> {
     all.into_iter().filter_map(file).collect()
 }
 
-/// Connects to the services that hand out the credentials of profiles.
+/// Connects to the services that issue credentials for profiles.
 pub(super) fn client(connector: &Connector, options: ClientOptions) -> object_store::Result<HttpClient> {
-    // The endpoints of containers and of machines have no TLS.
+    // The services of containers and machines do not use TLS.
     connector.connect(&options.with_allow_http(true))
 }
 
-/// A profile, followed by the other sources of credentials.
+/// The credentials of a profile, followed by the other sources of credentials.
 struct Chain {
     profile: Renewed<AwsCredential>,
-    /// Whether the profile was found to have no credentials.
+    /// Whether the profile turned out to have no credentials.
     is_empty: AtomicBool,
     rest: Option<AwsCredentialProvider>,
 }
@@ -153,7 +153,7 @@ impl fmt::Debug for Chain {
     }
 }
 
-/// Reads the files and asks the services that they name.
+/// Reads the files, and requests credentials from the services that they name.
 struct Reader {
     profile: Profile,
     region: String,
@@ -209,7 +209,7 @@ impl Reader {
     }
 }
 
-/// Returns the texts of an error and its sources, each once.
+/// Returns the messages of an error and its sources, without repetitions.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut texts = Vec::new();
     let mut next = Some(error);
@@ -223,7 +223,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     texts.join(": ")
 }
 
-/// The connector of the store, adapted to send requests to AWS's services.
+/// The store's connector, adapted for requests to AWS's services.
 #[derive(Debug)]
 struct Ours(HttpClient);
 

@@ -1,10 +1,11 @@
-//! Renews the credentials from a provider that the caller has passed, for the clients of a store.
+//! Renews the credentials that a caller's provider returns to the clients of a store.
 //!
-//! - They are kept until shortly before they expire. One request fetches new ones. The others continue with credentials
-//!   that are still valid, or wait and share the result, even if it is an error.
-//! - The provider runs on its own thread, which may block. It may wait for a lock that the waiting caller has released,
-//!   and for other requests, but not forever.
-//! - If it fails while the old credentials are valid, they are used, and the provider is called again a little later.
+//! - Credentials are kept until shortly before they expire. Then one request gets new ones. The other requests continue
+//!   with the old credentials while these are valid; otherwise they wait and share the result, even if it is an error.
+//! - The provider is called on a thread of its own, which may block. It may wait for a lock that the waiting caller has
+//!   released, and for other requests, but not forever.
+//! - If the provider fails while the old credentials are still valid, these are used, and the provider is called again
+//!   a little later.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -18,23 +19,23 @@ use crate::runtime::clock;
 use crate::storage::answers::ProviderFailure;
 use crate::storage::credentials::{CredentialProvider, Credentials, Secret};
 
-/// The time before the end of credentials at which new ones are requested.
+/// How long before the credentials expire new ones are requested.
 const MARGIN: Duration = Duration::from_secs(5 * 60);
-/// For how long after a failure the old credentials are used without asking the provider again, if they are still
+/// For how long after a failure the old credentials are used without calling the provider again, if they are still
 /// valid.
 const PAUSE: Duration = Duration::from_secs(10);
-/// The time that a provider has to answer. A person may have to log in during this time.
+/// How long a provider may take. During this time, a person may have to log in.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
-/// Creates the credentials of a client.
+/// Converts what the provider returns to the credentials of a client.
 pub(super) type Convert<C> = fn(Secret) -> Result<C>;
 
-/// Credentials of the type `C` that are renewed in time.
+/// Credentials of the type `C`, which are renewed in time.
 pub(super) struct Renewed<C> {
     provider: Arc<dyn CredentialProvider>,
     convert: Convert<C>,
     current: RwLock<Option<Kept<C>>>,
-    /// Held by the request that calls the provider. It contains the last failure and its time.
+    /// Locked by the request that calls the provider. It contains the last failure and its time.
     asking: Mutex<Option<(Instant, Error)>>,
 }
 
@@ -83,7 +84,7 @@ impl<C: Send + Sync + 'static> Renewed<C> {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns credentials that are valid.
+    /// Returns credentials that are valid now.
     pub(super) async fn get(&self) -> Result<Arc<C>> {
         let kept = self.kept();
         if let Some(kept) = kept.as_ref().filter(|kept| kept.is_fresh()) {
@@ -93,7 +94,7 @@ impl<C: Send + Sync + 'static> Renewed<C> {
         let came = clock::instant();
         let mut failed = match (&valid, self.asking.try_lock()) {
             (_, Ok(failed)) => failed,
-            // Another request is calling the provider.
+            // Another request is already calling the provider.
             (Some(kept), Err(_)) => return Ok(Arc::clone(&kept.credential)),
             (None, Err(_)) => self.asking.lock().await,
         };
@@ -138,7 +139,7 @@ impl<C: Send + Sync + 'static> Renewed<C> {
                 ));
             }
         };
-        // If the time is in the past, nothing is left.
+        // If the expiration is in the past, no time is left.
         let left = expires_at.map(|time| time.duration_since(clock::system_time()).unwrap_or_default());
         if left.is_some_and(|left| left.is_zero()) {
             let what = format!("the credential provider {} returned credentials that have expired", name());
@@ -167,17 +168,17 @@ impl<C> fmt::Debug for Renewed<C> {
     }
 }
 
-/// Returns the error of a request that has no credentials, as the clients pass it on.
+/// Returns the error for a request without credentials, in the form in which the clients pass it on.
 pub(super) fn failure(error: Error) -> object_store::Error {
     object_store::Error::Generic { store: "credentials", source: Box::new(ProviderFailure(error)) }
 }
 
-/// Returns the error for credentials of a kind that the store does not take.
+/// Returns the error for a kind of credentials that the store does not accept.
 pub(super) fn wrong_kind(wanted: &str) -> Error {
     Error::invalid_argument(format!("this store takes {wanted}"))
 }
 
-/// Refuses texts that cannot be sent in a header and would make the client panic.
+/// Refuses strings that cannot be sent in a header, because they would make the client panic.
 pub(super) fn printable(text: String) -> Result<String> {
     match text.is_empty() || text.bytes().any(|byte| !matches!(byte, b' '..=b'~')) {
         true => Err(Error::invalid_argument("one is empty, or has characters that are not printable ASCII")),
@@ -194,7 +195,7 @@ mod tests {
 
     type Answer = dyn Fn(usize) -> Result<Credentials> + Send + Sync;
 
-    /// Returns credentials whose provider calls `answer` with the number of the call, and the counter of the calls.
+    /// Returns credentials whose provider calls `answer` with the number of the call, and a counter of the calls.
     fn renewed(answer: Box<Answer>) -> (Arc<Renewed<String>>, Arc<AtomicUsize>) {
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn one_request_asks_for_all() {
+    fn one_request_calls_the_provider_for_all() {
         let (ours, asked) = renewed(Box::new(|number| {
             std::thread::sleep(Duration::from_millis(20));
             Ok(token(number))
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_wait_share_a_failure() {
+    fn waiting_requests_share_a_failure() {
         let (ours, asked) = renewed(Box::new(|number| {
             std::thread::sleep(Duration::from_millis(20));
             Err(Error::new(ErrorKind::PermissionDenied, format!("no {number}")))
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_credential_is_used_while_it_is_valid_and_no_longer() {
+    fn old_credentials_are_used_only_while_they_are_valid() {
         let (ours, asked) = renewed(Box::new(|number| match number {
             0 => Ok(expiring(0, Duration::from_secs(3600)).asked_again_after(Duration::ZERO)),
             _ => Err(Error::new(ErrorKind::PermissionDenied, "no")),
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_renewal_holds_up_only_the_request_that_asks() {
+    fn a_slow_renewal_delays_only_the_request_that_calls_the_provider() {
         let (go, wait) = std::sync::mpsc::channel::<()>();
         let wait = std::sync::Mutex::new(wait);
         let (ours, _) = renewed(Box::new(move |number| {
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused_without_being_shown() {
+    fn unusable_credentials_are_refused_without_being_shown() {
         let text = |answer: Box<Answer>| run(renewed(answer).0.get()).unwrap_err().to_string();
         let past = SystemTime::now() - Duration::from_secs(1);
         assert!(text(Box::new(move |number| Ok(token(number).expiring_at(past)))).contains("have expired"));

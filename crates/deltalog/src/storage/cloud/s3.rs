@@ -1,4 +1,4 @@
-//! Amazon S3, and stores with its interface: `s3://bucket/path`.
+//! Amazon S3, and other stores with the same interface: `s3://bucket/path`.
 
 use std::sync::Arc;
 
@@ -22,69 +22,69 @@ use crate::error::{Error, Result};
 use crate::storage::answers::{SILENCE_OF_HTTP, Settings};
 use crate::storage::credentials::Secret;
 
-/// The names of options, for the hints about misspelled ones.
+/// The names of options, which are suggested for misspelled ones.
 const NAMES: [&str; 29] = [
-    // The id of the access key.
+    // The access key id.
     "aws_access_key_id",
     // The same as `allow_http`.
     "aws_allow_http",
-    // The checksum of objects that are written: `sha256`.
+    // The checksum algorithm for objects that are written: `sha256`.
     "aws_checksum_algorithm",
-    // The file with the token for the credentials of the container.
+    // The file with the token that a container needs to get its credentials.
     "aws_container_authorization_token_file",
-    // Where a container gets its credentials.
+    // The URL from which a container gets its credentials.
     "aws_container_credentials_full_uri",
-    // Where a container gets its credentials, on the container service's host.
+    // The path from which a container gets its credentials, on the host of the container service.
     "aws_container_credentials_relative_uri",
-    // The region if `aws_region` is not set.
+    // The region, if `aws_region` is not set.
     "aws_default_region",
     // Deletes objects one by one, for stores without bulk deletion. Default: false.
     "aws_disable_bulk_delete",
-    // Writes no tags, for stores without them. Default: false.
+    // Writes no tags to objects, for stores without tags. Default: false.
     "aws_disable_tagging",
     // The same as `aws_endpoint_url`.
     "aws_endpoint",
-    // The URL of a store that is not Amazon's.
+    // The URL of the store, if it is not Amazon's.
     "aws_endpoint_url",
-    // The same, for S3 alone.
+    // The URL of the store, for S3 alone, if it is not Amazon's.
     "aws_endpoint_url_s3",
     // The URL of the service that issues credentials for a role.
     "aws_endpoint_url_sts",
-    // Allows the first version of the machine's metadata service. Default: false.
+    // Allows version 1 of the machine's metadata service. Default: false.
     "aws_imdsv1_fallback",
     // The URL of the machine's metadata service.
     "aws_metadata_endpoint",
-    // A profile of `~/.aws/config` and `~/.aws/credentials`.
+    // The name of a profile in `~/.aws/config` and `~/.aws/credentials`.
     PROFILE,
     // The region of the bucket.
     "aws_region",
-    // The caller pays for requests, as some buckets require. Default: false.
+    // Makes the caller pay for requests, as some buckets require. Default: false.
     "aws_request_payer",
     // The role to assume with a web identity.
     "aws_role_arn",
-    // The name of the session of that role.
+    // The session name for that role.
     "aws_role_session_name",
-    // The bucket is a directory bucket. Default: false.
+    // Says that the bucket is a directory bucket. Default: false.
     "aws_s3_express",
-    // The secret of the access key.
+    // The secret access key.
     "aws_secret_access_key",
     // How the store encrypts objects: `AES256`, `aws:kms`, `aws:kms:dsse` or `sse-c`.
     "aws_server_side_encryption",
-    // The token of temporary credentials.
+    // The session token of temporary credentials.
     "aws_session_token",
     // Sends requests without credentials, for public buckets. Default: false.
     "aws_skip_signature",
-    // Uses a key of the bucket for encryption with KMS.
+    // Encrypts with a KMS key that the bucket keeps.
     "aws_sse_bucket_key_enabled",
-    // The key for `sse-c`, in Base64.
+    // The key for `sse-c`, encoded in Base64.
     "aws_sse_customer_key_base64",
-    // The key in KMS.
+    // The id of the key in KMS.
     "aws_sse_kms_key_id",
-    // The bucket is part of the host's name, and not of the path. Default: false.
+    // Puts the bucket into the host name instead of the path. Default: false.
     "aws_virtual_hosted_style_request",
 ];
 
-/// The names of options for credentials, which a provider excludes.
+/// The names of options for credentials. They cannot be combined with a credential provider.
 const SECRETS: [&str; 6] = [
     "aws_access_key_id",
     "aws_role_arn",
@@ -94,7 +94,8 @@ const SECRETS: [&str; 6] = [
     "aws_web_identity_token_file",
 ];
 
-/// The names of options for credentials of machines and containers, which come before a profile that is not named.
+/// The names of options for credentials of machines and containers. They take precedence over a profile that the user
+/// has not named.
 const MACHINES: [&str; 4] = [
     "aws_container_authorization_token_file",
     "aws_container_credentials_full_uri",
@@ -105,7 +106,7 @@ const MACHINES: [&str; 4] = [
 /// The name of the option for a profile.
 const PROFILE: &str = "aws_profile";
 
-/// The names of the settings in hints.
+/// The names of the settings, as hints mention them.
 const SETTINGS: Settings = Settings {
     credentials: "'aws_access_key_id' and 'aws_session_token'",
     secret: "'aws_secret_access_key'",
@@ -149,7 +150,7 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
             Key::Bucket => {
                 return Err(named_twice("bucket"));
             }
-            // A commit requires a put that does not replace an existing object.
+            // A commit requires a put that does not replace an existing object, so this option is refused.
             Key::ConditionalPut if value != "etag" => {
                 return Err(Error::invalid_argument(
                     "commits need conditional puts, which 'aws_conditional_put' turns off",
@@ -208,8 +209,8 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
     Ok(Place { url, recipe, log_store_scheme })
 }
 
-/// Refuses a bucket name that AWS does not allow (Amazon S3: "General purpose bucket naming rules"). Servers of other
-/// vendors may allow it.
+/// Refuses a bucket name that AWS does not allow (Amazon S3: "General purpose bucket naming rules"). The servers of
+/// other vendors may allow it.
 fn check_bucket(bucket: &str) -> Result<()> {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = bucket.as_bytes();
@@ -226,7 +227,8 @@ fn check_bucket(bucket: &str) -> Result<()> {
     }
 }
 
-/// Uses the credentials of a profile. If the profile may lack them, the builder's next source follows.
+/// Uses the credentials of a profile. If the profile may not have any, the builder's next source of credentials is used
+/// after it.
 fn with_profile(
     builder: AmazonS3Builder,
     profile: &Profile,

@@ -1,4 +1,4 @@
-//! The secrets of a request, which servers may repeat in their answers.
+//! Hides the secrets of a request, because servers may repeat them in their responses.
 
 use bytes::Bytes;
 use object_store::client::HttpRequest;
@@ -7,7 +7,7 @@ use url::form_urlencoded;
 /// The text that replaces a secret.
 const HIDDEN: &str = "***";
 
-/// Headers whose values are secret, or grant access.
+/// Headers whose values are secret or grant access.
 const HEADERS: [&str; 6] = [
     "authorization",
     "proxy-authorization",
@@ -17,7 +17,7 @@ const HEADERS: [&str; 6] = [
     "x-ms-encryption-key",
 ];
 
-/// Parameters of URLs and of forms whose values are secret, or grant access.
+/// Parameters in URLs and forms whose values are secret or grant access.
 const PARAMETERS: [&str; 11] = [
     "sig",
     "x-amz-signature",
@@ -32,10 +32,10 @@ const PARAMETERS: [&str; 11] = [
     "webidentitytoken",
 ];
 
-/// Shorter texts occur within ordinary words.
+/// The minimum length of a secret. Shorter strings occur within ordinary words.
 const SHORTEST: usize = 6;
 
-/// The secrets that a request carries.
+/// The secrets that a request contains.
 pub(super) struct Secrets(Vec<String>);
 
 impl Secrets {
@@ -43,7 +43,7 @@ impl Secrets {
         let mut found = Vec::new();
         for name in HEADERS {
             let values = request.headers().get_all(name).iter().filter_map(|value| value.to_str().ok());
-            // Servers repeat a header as a whole, or what follows its scheme, or the signature in it.
+            // Servers may repeat a header as a whole, the part after its scheme, or only the signature in it.
             found.extend(values.flat_map(|value| {
                 let parts = value.split([' ', ',']).map(|part| part.trim_start_matches("Signature="));
                 let parts = parts.filter(|part| !part.starts_with("SignedHeaders=")).map(str::to_owned);
@@ -67,12 +67,12 @@ impl Secrets {
             }
         }
         found.retain(|secret| secret.len() >= SHORTEST && !secret.starts_with("AWS4-"));
-        // A secret that contains another one is replaced first.
+        // A secret that contains another one must be replaced first.
         found.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Self(found)
     }
 
-    /// Hides the secrets in an answer of the server. An answer that is not text is returned unchanged.
+    /// Hides the secrets in a server's response. A response that is not text is returned unchanged.
     pub(super) fn hide(&self, answer: Bytes) -> Bytes {
         let Ok(text) = std::str::from_utf8(&answer) else { return answer };
         let is_there = |secret: &&String| text.contains(secret.as_str());

@@ -1,4 +1,4 @@
-//! The clients that tables in this process share.
+//! The clients that the tables of this process share.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -11,7 +11,7 @@ use super::super::remote::{Remote, WeakRemote};
 use super::options::{Options, environment};
 use crate::runtime::per_process::PerProcess;
 
-/// The identity of a store: scheme and bucket, options, the memory address of the provider of credentials, and the
+/// Identifies a store: its scheme and bucket, its options, the memory address of the credential provider, and the
 /// environment variables and file times that the store depends on. It is only kept in memory, because it contains
 /// secrets.
 ///
@@ -20,17 +20,19 @@ type Key = (String, Options, Option<usize>, Vec<(String, String)>);
 
 static KNOWN: PerProcess<Mutex<HashMap<Key, WeakRemote>>> = PerProcess::new();
 
-/// The buckets of endpoints, with a flag that is set once a test has shown that a create replaces nothing there.
+/// For each bucket of an endpoint, a flag that is set once a test has shown that creating an object there never
+/// replaces one.
 static PROOFS: PerProcess<Mutex<HashMap<String, Arc<AtomicBool>>>> = PerProcess::new();
 
-/// Returns the flag that says whether a create is known to replace nothing in this bucket of an endpoint.
+/// Returns the flag for a bucket of an endpoint, which says whether creating an object there is known to never replace
+/// one.
 pub(super) fn proof(bucket: &str) -> Arc<AtomicBool> {
     let proofs = PROOFS.get();
     let mut proofs = proofs.lock().unwrap_or_else(PoisonError::into_inner);
     Arc::clone(proofs.entry(bucket.to_owned()).or_default())
 }
 
-/// Returns the store that is in use for this location and these options, or else the store that `make` returns.
+/// Returns the store that is already in use for this location and these options. If there is none, `make` creates it.
 pub(super) fn find_or_insert<E>(
     url: &Url,
     options: Options,

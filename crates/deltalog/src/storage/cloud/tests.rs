@@ -15,10 +15,10 @@ fn refusal(uri: &str, options: &[(&str, &str)]) -> String {
     error.to_string()
 }
 
-/// Users have reported the consequences: if one table has two names, it gets two sets of keys, and files that seem to
-/// be outside the table.
+/// If one table had two names, it would get two sets of keys, and some of its files would seem to be outside the table.
+/// Users of other software have reported this.
 #[test]
-fn all_spellings_of_a_place_are_one() {
+fn all_spellings_of_a_location_have_the_same_name() {
     for scheme in ["s3", "s3a", "s3n", "S3A"] {
         assert_eq!(name(&format!("{scheme}://bucket/a/t/"), &KEYS), "s3://bucket/a/t");
     }
@@ -48,7 +48,7 @@ fn all_spellings_of_a_place_are_one() {
 }
 
 #[test]
-fn what_a_location_must_not_have_is_refused_without_being_shown() {
+fn credentials_in_locations_are_refused_without_being_shown() {
     for uri in
         ["s3://key:secret@bucket/t", "s3://secret@bucket/t", "s3://bucket/t?token=secret", "gs://b/t#secret"]
     {
@@ -79,9 +79,9 @@ fn wrong_options_are_refused_when_a_location_is_opened() {
     assert!(refusal("gs://bucket/t", &[("google_bucket", "x")]).contains("part of the location"));
 }
 
-/// Each would make the client panic at the first request.
+/// Each of these endpoints would make the client panic at the first request.
 #[test]
-fn an_endpoint_that_is_no_url_is_refused() {
+fn an_endpoint_that_is_not_a_url_is_refused() {
     for endpoint in ["", "localhost:9000", "127.0.0.1:9000", "ftp://host", "https://", "/path"] {
         let text = refusal("s3://bucket/t", &[KEYS[0], KEYS[1], ("aws_endpoint_url", endpoint)]);
         assert!(text.contains("is not a URL"), "{endpoint}: {text}");
@@ -96,7 +96,7 @@ fn an_endpoint_that_is_no_url_is_refused() {
     }
 }
 
-/// Usually they were read from a file together with the line break at its end.
+/// Such values were usually read from a file, including the line break at its end.
 #[test]
 fn credentials_with_a_line_break_are_refused_without_being_shown() {
     let lake = "abfss://c@account.dfs.core.windows.net/t";
@@ -114,9 +114,9 @@ fn credentials_with_a_line_break_are_refused_without_being_shown() {
     assert!(refusal(lake, &[("azure_storage_token", "hidden…")]).contains("printable"));
 }
 
-/// A private key whose line breaks were lost, as variables of the environment often lose them.
+/// A private key without its line breaks, which are often lost in environment variables.
 #[test]
-fn a_key_that_cannot_be_read_is_not_shown() {
+fn a_private_key_that_cannot_be_parsed_is_not_shown() {
     let key = r#"{"type":"service_account","private_key":"-----BEGIN PRIVATE KEY-----hidden",
         "private_key_id":"x","client_email":"a@b"}"#;
     let text = refusal("gs://bucket/t", &[("google_service_account_key", key)]);
@@ -124,9 +124,9 @@ fn a_key_that_cannot_be_read_is_not_shown() {
     assert!(!text.contains("hidden") && !text.contains(&bytes), "{text}");
 }
 
-/// "General purpose bucket naming rules" of Amazon S3; other servers may have others.
+/// "General purpose bucket naming rules" of Amazon S3. Other servers may have other rules.
 #[test]
-fn a_bucket_that_cannot_be_is_refused_at_amazon() {
+fn amazon_refuses_invalid_bucket_names() {
     let long = "x".repeat(64);
     for bucket in ["My-bucket", "my_bucket", "ab", "-bucket", "bucket.", &long] {
         let uri = format!("s3://{bucket}/t");
@@ -137,7 +137,7 @@ fn a_bucket_that_cannot_be_is_refused_at_amazon() {
 }
 
 #[test]
-fn an_empty_segment_is_not_left_out() {
+fn a_path_with_an_empty_segment_is_refused() {
     for uri in ["s3://bucket//t", "s3://bucket/a//t"] {
         assert!(refusal(uri, &KEYS).contains("not a valid path"), "{uri}");
     }
@@ -157,7 +157,7 @@ fn debug_shows_no_secret() {
     assert_eq!(format!("{storage:?}"), "Storage(\"s3://bucket/t\")");
 }
 
-/// An invalid value of an option is an error, and never a panic of a client, which would end a thread of the caller.
+/// An invalid value of an option is an error. It never makes a client panic, which would end a thread of the caller.
 #[test]
 fn odd_values_are_errors() {
     const NAMES: [(&str, &[&str]); 4] = [
@@ -244,7 +244,7 @@ fn odd_values_are_errors() {
             ],
         ),
     ];
-    // Each value fails a different check: of headers, of URLs or of numbers.
+    // Each value fails another check: of headers, of URLs or of numbers.
     const VALUES: [&str; 2] = ["a\nb", "://["];
     let mut panicked = Vec::new();
     for (uri, names) in NAMES {

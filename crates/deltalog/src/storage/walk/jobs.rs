@@ -1,7 +1,7 @@
-//! Runs jobs on several threads, and passes what they find to the caller. A job may create further jobs.
+//! Runs jobs on several threads, and passes the files that they find to the caller. A job may create further jobs.
 //!
-//! - The consumer runs in the calling thread. If it fails, or if a job does, no other job is started.
-//! - The newest job is taken first, so that few jobs wait.
+//! - The consumer runs on the calling thread. If it fails, or if a job fails, no further job is started.
+//! - The newest job is taken first, so that only a few jobs wait.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,24 +17,24 @@ const WAITING: usize = 2;
 #[derive(Debug)]
 pub(super) struct Stopped;
 
-/// Takes a batch of files.
+/// Receives a batch of files.
 pub(super) type Found<'a> = &'a mut dyn FnMut(Vec<FileMeta>) -> Result<(), Stopped>;
 
-/// Finds files with jobs.
+/// Lists files by means of jobs.
 pub(super) trait Lister: Sync {
-    /// A listing.
+    /// One job, such as a listing.
     type Job: Send;
 
-    /// Returns the job to begin with.
+    /// Returns the first job.
     fn first(&self) -> Self::Job;
 
-    /// Does a job, and passes what it finds to `found`. Returns the jobs that follow from it.
+    /// Does a job, and passes the files that it finds to `found`. Returns the further jobs that result from it.
     ///
     /// # Errors
-    /// Errors of the store. What a job returns after `found` has stopped does not matter.
+    /// Errors of the store. After `found` has returned [`Stopped`], the result of a job does not matter.
     fn run(&self, job: Self::Job, found: Found<'_>) -> Result<Vec<Self::Job>>;
 
-    /// Does all jobs on at most `threads` threads, and calls `visit` with what they find.
+    /// Does all jobs on at most `threads` threads, and calls `visit` with the files that they find.
     ///
     /// # Errors
     /// The first error of a job or of `visit`.
@@ -64,7 +64,7 @@ pub(super) trait Lister: Sync {
         Ok(())
     }
 
-    /// Returns whether a thread was started; false if the system has no more threads.
+    /// Returns whether any thread was started. It is false if the system cannot start threads.
     fn walk_in_parallel(
         &self,
         threads: usize,
@@ -86,7 +86,7 @@ pub(super) trait Lister: Sync {
                             let mut found = |batch| sender.send(Ok(batch)).map_err(|_| Stopped);
                             let ran = interrupt::check().map_err(Error::from);
                             ran.and_then(|()| self.run(job, &mut found)).map_err(|error| {
-                                // The consumer may already have failed.
+                                // If the consumer has already failed, the channel is closed.
                                 let _ = sender.send(Err(error));
                             })
                         });
@@ -116,7 +116,7 @@ fn consume(
     Ok(())
 }
 
-/// The waiting jobs, and the number of running ones.
+/// The waiting jobs, and the number of running jobs.
 struct Queue<J> {
     state: Mutex<State<J>>,
     changed: Condvar,
@@ -144,10 +144,10 @@ impl<J> Queue<J> {
         self.changed.notify_all();
     }
 
-    /// Does jobs until none are waiting or running. `Err` stops all threads.
+    /// Does jobs until no job is waiting or running. If `work` returns `Err`, all threads stop.
     fn work(&self, run: impl Fn(J) -> Result<Vec<J>, ()>) {
         while let Some(job) = self.next() {
-            // A panic must not make the other threads wait forever.
+            // If a job panics, the other threads must not wait for it forever.
             let ended = Ended(self);
             match run(job) {
                 Ok(more) => self.state().waiting.extend(more),
@@ -175,7 +175,7 @@ impl<J> Queue<J> {
     }
 }
 
-/// A job that is being done.
+/// While this exists, a job is running.
 struct Ended<'a, J>(&'a Queue<J>);
 
 impl<J> Drop for Ended<'_, J> {

@@ -1,4 +1,4 @@
-//! Directories of the local file system, each read by its own job.
+//! Lists directories of the local file system. Each directory is read by a job of its own.
 
 use std::fs;
 use std::io;
@@ -40,7 +40,7 @@ impl Directories<'_> {
         let (mut files, mut directories) = (Vec::new(), Vec::new());
         let entries = match fs::read_dir(path) {
             Ok(entries) => entries,
-            // The directory was deleted in the meantime.
+            // The directory was just deleted.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return Ok(directories);
             }

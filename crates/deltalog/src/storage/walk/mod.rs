@@ -1,4 +1,4 @@
-//! Walks a directory: returns all files below it, in batches, from several listings at the same time.
+//! Walks a directory: returns all files below it in batches, using several listings at the same time.
 //!
 //! ```text
 //!   local:   each directory is a job, which finds further ones
@@ -7,10 +7,10 @@
 //!                                     then ranges of neighbouring prefixes, each page by page
 //! ```
 //!
-//! - Every file comes once. The order of the batches is undefined, and so is the order within a batch.
-//! - The number of batches that wait in memory depends on the number of threads, not on the number of files, because a
-//!   listing that is faster than its consumer waits.
-//! - A directory that is not entered costs no request.
+//! - Every file is returned once. The order of the batches, and the order of files within a batch, are undefined.
+//! - The number of batches that wait in memory depends on the number of threads, not on the number of files: a listing
+//!   that is faster than its consumer has to wait.
+//! - A directory that is not entered takes no request.
 
 mod jobs;
 mod local;
@@ -24,16 +24,18 @@ use super::{Backend, FileMeta, Storage};
 use crate::error::Result;
 use crate::runtime::parallel;
 
-/// The number of local directories that are read at the same time. A network file system answers slowly.
+/// The number of local directories that are read at the same time. It may exceed the number of cores, because network
+/// file systems respond slowly.
 const DIRECTORIES: usize = 4;
 
-/// Decides whether a nested directory is walked, by its path relative to the walked one.
+/// Decides whether a nested directory is walked. Its argument is the path relative to the directory where the walk
+/// began.
 type Enters<'a> = &'a (dyn Fn(&str) -> bool + Sync);
 
 impl Storage {
-    /// Calls `visit` with the files below `directory`, in batches and in no particular order, until it fails. Nested
-    /// directories are walked if `enters` returns true for their path relative to `directory`, such as `a=1/b=2`. A
-    /// directory that does not exist has no files.
+    /// Calls `visit` with batches of the files below `directory`, in no particular order, until it returns an error. A
+    /// nested directory is only walked if `enters` returns true for its path relative to `directory`, such as
+    /// `a=1/b=2`. A directory that does not exist has no files.
     ///
     /// In a local directory, links to directories are not followed, because they may lead to files that do not belong
     /// to the table.
@@ -64,8 +66,8 @@ impl Storage {
     }
 }
 
-/// Returns the entry of an object with its path relative to the directory. `skip` is the length of the directory's path
-/// with its slash.
+/// Returns the entry of an object, with its path relative to the directory. `skip` is the length of the directory's
+/// path, including the slash.
 fn entry(meta: &ObjectMeta, skip: usize) -> Option<FileMeta> {
     Some(FileMeta::of_store(relative(&meta.location, skip)?, meta))
 }

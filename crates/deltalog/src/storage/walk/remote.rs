@@ -1,13 +1,12 @@
 //! Lists several prefixes of a remote store at the same time.
 //!
-//! - Pages of a single listing cannot be requested in parallel: each page begins where the one before it ended.
-//!   Prefixes show where other listings can begin.
-//! - A listing with a delimiter finds the prefixes of a directory and the files between them. If there are only a few
-//!   prefixes, the next level is listed, too: a table with three years of twelve months is listed by month.
-//! - Prefixes that follow each other are a range, which one listing without a delimiter reads: ten thousand partitions
-//!   with a file each take a few hundred requests, not ten thousand. Ranges do not contain prefixes that are not
-//!   entered.
-//! - Files that are not below a prefix come from the listing with a delimiter; the ranges leave them out.
+//! - The pages of a single listing cannot be requested in parallel, because each page begins where the previous one has
+//!   ended. If prefixes are known, further listings can begin at these prefixes.
+//! - A listing with a delimiter returns the prefixes of a directory and the files between them. If there are only a few
+//!   prefixes, the next level is listed as well: a table with three years of twelve months each is listed by month.
+//! - Successive prefixes form a range, which is read by one listing without a delimiter: ten thousand partitions with
+//!   one file each take a few hundred requests, not ten thousand. A range never contains a prefix that is not entered.
+//! - Files that are not below a prefix are returned by the listing with a delimiter, so ranges leave them out.
 
 use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
@@ -19,38 +18,38 @@ use crate::storage::FileMeta;
 use crate::storage::answers::Failure;
 use crate::storage::remote::{Page, Remote};
 
-/// If there are fewer ranges than this, the next level is listed as well.
+/// If there would be fewer ranges than this, the next level is listed as well.
 const ENOUGH: usize = 16;
-/// The number of ranges into which each page of prefixes is divided, if there are several pages.
+/// The number of ranges into which the prefixes of a page are divided, if there are several pages.
 const OF_PAGE: usize = 4;
-/// The number of levels that are listed by delimiter.
+/// The maximum number of levels that are listed with a delimiter.
 const LEVELS: usize = 4;
 
-/// The keys below a prefix.
+/// Lists the keys below a prefix.
 pub(super) struct Prefixes<'a> {
     store: &'a Remote,
     directory: &'a Path,
-    /// The length of the directory's path with its slash.
+    /// The length of the directory's path, including the slash.
     skip: usize,
     enters: Enters<'a>,
     failed: &'a (dyn Fn(Failure) -> Error + Sync),
 }
 
-/// A listing.
+/// A listing that is still to be done.
 pub(super) enum Job {
-    /// One page of all keys: usually it has all of them.
+    /// The first page of all keys. Usually it contains all of them.
     First,
-    /// The direct content of a directory, whose path ends with a slash.
+    /// The direct content of the directory `prefix`, which ends with a slash.
     Level {
         prefix: String,
-        /// How many levels are above.
+        /// The number of levels above it.
         depth: usize,
         /// The number of sibling directories that are listed at the same time.
         beside: usize,
     },
-    /// All keys below neighbouring prefixes of a directory. They end with a slash and are sorted.
+    /// All keys below successive prefixes of a directory. The prefixes end with a slash and are sorted.
     Range { prefix: String, directories: Vec<String> },
-    /// All that is below a directory of a store with directories.
+    /// All files below a directory, in a store with directories.
     Directory(Path),
 }
 
@@ -65,7 +64,7 @@ impl<'a> Prefixes<'a> {
         Self { store, directory, skip, enters, failed }
     }
 
-    /// Returns a page, which is empty if the directory does not exist.
+    /// Returns a page of a listing. It is empty if the directory does not exist.
     fn page(&self, prefix: &str, options: PaginatedListOptions) -> Result<Page> {
         self.found(self.store.page(prefix.to_owned(), options))
     }
@@ -77,15 +76,15 @@ impl<'a> Prefixes<'a> {
         }
     }
 
-    /// Returns the entries of the objects in directories that are entered.
+    /// Returns the entries of those objects whose directories are entered.
     fn entered(&self, page: &Page) -> Vec<FileMeta> {
         let mut seen = Vec::new();
         let files = page.objects.iter().filter_map(|meta| entry(meta, self.skip));
         files.filter(|file| self.is_entered(&file.name, &mut seen)).collect()
     }
 
-    /// Returns whether all directories above a file are entered. `seen` has the directories above the previous file,
-    /// outermost first, and whether each is entered.
+    /// Returns whether all directories above a file are entered. `seen` contains the directories above the previous
+    /// file, outermost first, and whether each of them is entered.
     fn is_entered(&self, name: &str, seen: &mut Vec<(String, bool)>) -> bool {
         for (level, (end, _)) in name.match_indices('/').enumerate() {
             let directory = name.get(..end).unwrap_or(name);
@@ -121,7 +120,7 @@ impl<'a> Prefixes<'a> {
         }
     }
 
-    /// Returns the jobs that list what is below the prefixes of a page.
+    /// Returns the jobs that list the files below the prefixes of a page.
     fn below(&self, prefix: &str, prefixes: &[Path], depth: usize, beside: usize) -> Vec<Job> {
         let mut listed: Vec<(String, bool)> = prefixes
             .iter()
@@ -140,7 +139,8 @@ impl<'a> Prefixes<'a> {
                 .map(|(prefix, _)| level(prefix))
                 .collect();
         }
-        // A range must not contain a directory that is not entered, because that may be the largest of all.
+        // A range must not contain a directory that is not entered, because that directory may be larger than all
+        // others.
         let ranges = ENOUGH.div_ceil(beside.max(1));
         let most = entered.div_ceil(ranges).max(1);
         let neighbours = listed.split(|(_, is_entered)| !is_entered);
@@ -153,7 +153,7 @@ impl<'a> Prefixes<'a> {
 
     fn range(&self, prefix: &str, directories: &[String], found: Found<'_>) -> Result<()> {
         let (Some(first), Some(last)) = (directories.first(), directories.last()) else { return Ok(()) };
-        // A single directory needs no range. Otherwise, keys between the directories are left out.
+        // A single directory is listed by its own prefix. In a range, keys between the directories have to be left out.
         let (prefix, offset) = match directories {
             [only] => (only.as_str(), None),
             _ => (prefix, Some(first.clone())),
@@ -168,7 +168,7 @@ impl<'a> Prefixes<'a> {
         loop {
             let mut page = self.page(prefix, options.clone())?;
             let keys = || page.objects.iter().map(|meta| meta.location.as_ref());
-            // Some stores do not list in order. With them, a range must be listed to the end.
+            // Some stores do not list in order. For these, a range must be listed to the end.
             let is_after = |key: &str| key > last.as_str() && !key.starts_with(last.as_str());
             let is_past = keys().is_sorted() && keys().next_back().is_some_and(is_after);
             page.objects.retain(|meta| is_below(meta.location.as_ref()));
@@ -183,13 +183,13 @@ impl<'a> Prefixes<'a> {
         }
     }
 
-    /// Lists a store that has no pages.
+    /// Lists a store that cannot list page by page.
     fn whole(&self, found: Found<'_>) -> Result<()> {
         let objects = self.found(self.store.all(self.directory.clone()))?;
         let page = Page { objects, ..Page::default() };
         let files = self.entered(&page);
         if !files.is_empty() {
-            // The listing is already complete, so a stopped consumer does not matter.
+            // The listing is already complete, so it does not matter if the consumer has stopped.
             let _ = found(files);
         }
         Ok(())
@@ -229,7 +229,7 @@ impl Lister for Prefixes<'_> {
                 }
                 let files = self.entered(&page);
                 if !files.is_empty() {
-                    // The listing is already complete, so a stopped consumer does not matter.
+                    // The listing is already complete, so it does not matter if the consumer has stopped.
                     let _ = found(files);
                 }
                 Ok(Vec::new())
@@ -243,7 +243,7 @@ impl Lister for Prefixes<'_> {
     }
 }
 
-/// Returns the prefix of the keys below a directory.
+/// Returns the prefix that all keys below a directory have.
 fn directory_prefix(directory: &Path) -> String {
     match directory.as_ref() {
         "" => String::new(),

@@ -3,7 +3,7 @@
 //! | table property | default | columns |
 //! | --- | --- | --- |
 //! | `delta.checkpoint.writeStatsAsJson` | true | `stats`, the same JSON text as in commits |
-//! | `delta.checkpoint.writeStatsAsStruct` | false | `stats_parsed`, and `partitionValues_parsed` if the table is partitioned |
+//! | `delta.checkpoint.writeStatsAsStruct` | false | `stats_parsed`; if partitioned, `partitionValues_parsed` |
 //!
 //! - Columns are named as in the log, that is, by their physical names if the table has column mapping.
 //! - `stats_parsed` has the leaf columns for which statistics are collected, with their types in the table's schema. A

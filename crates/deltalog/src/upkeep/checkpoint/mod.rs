@@ -3,7 +3,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `classic` | a checkpoint in one file, by the V1 spec |
-//! | `v2` | a checkpoint by the V2 spec: a top-level file (the head), which has the file actions or refers to sidecars |
+//! | `v2` | a checkpoint by the V2 spec: a top-level file (the head) with the file actions or references to sidecars |
 //! | `sidecars` | writes sidecars, and chooses which sidecars of the previous checkpoint are used again |
 //! | `file_actions`, `adds` | the file actions of a version, batch by batch, as columns of a checkpoint |
 //! | `table_actions` | all other actions |

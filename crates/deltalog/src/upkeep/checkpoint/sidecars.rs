@@ -273,7 +273,7 @@ impl Drop for SidecarWriter<'_> {
         self.current = None;
         for path in &self.paths {
             if let Err(error) = self.storage.delete(path) {
-                tracing::debug!(table = self.storage.url(), file = path, %error, "a sidecar to which no checkpoint refers could not be deleted");
+                tracing::debug!(table = self.storage.url(), file = path, %error, "an unused sidecar remains");
             }
         }
     }

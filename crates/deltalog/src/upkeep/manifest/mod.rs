@@ -141,7 +141,7 @@ fn ensure_mappable(metadata: &Metadata) -> Result<()> {
     match metadata.property("delta.columnMapping.mode").map(str::trim) {
         None | Some("" | "none") => Ok(()),
         Some(mode) => Err(Error::unsupported(format!(
-            "manifests cannot be used with the column mapping mode '{mode}', in which files have other column names than the table"
+            "manifests do not contain the names of columns in files, which the column mapping mode '{mode}' changes"
         ))
         .with_hint(format!(
             "do not set {KEEPS_MANIFESTS} in a table with column mapping, or drop the table feature columnMapping first"
@@ -248,7 +248,8 @@ fn never_ends(shown: u64) -> Error {
     Error::new(
         ErrorKind::Unavailable,
         format!(
-            "other writers commit faster than manifests are written: after {MOST_ROUNDS} rounds, they show version {shown}"
+            "other writers commit faster than manifests are written: \
+             these show version {shown} after {MOST_ROUNDS} rounds"
         ),
     )
     .with_hint("generate the manifests again when other writers commit less often")
