@@ -1,24 +1,26 @@
-//! Converts dates and timestamps that Spark stored in its old calendar.
+//! Converts dates and timestamps that Spark has stored in its old calendar.
 //!
 //! Spark 2.4 and earlier, and later releases in LEGACY mode, count days in the hybrid calendar of
-//! `java.util.GregorianCalendar`: Julian before 1582-10-15, Gregorian from then on. Everything else uses the proleptic
-//! Gregorian calendar. The footer shows which calendar a file uses, and Spark converts when it reads
-//! (`DataSourceUtils.datetimeRebaseSpec`, `int96RebaseSpec`, and `RebaseDateTime` in its sources); so does this:
+//! `java.util.GregorianCalendar`, which is Julian before 1582-10-15 and Gregorian from then on. All other software uses
+//! the proleptic Gregorian calendar. The footer of a file shows which calendar the file uses, and Spark converts the
+//! values when it reads them (`DataSourceUtils.datetimeRebaseSpec`, `int96RebaseSpec`, and `RebaseDateTime` in its
+//! sources). This module does the same:
 //!
 //! | key in the footer | meaning |
 //! | --- | --- |
-//! | `org.apache.spark.version` | the writer is Spark; before 3.0.0 all columns are old, before 3.1.0 INT96 is |
+//! | `org.apache.spark.version` | Spark has written the file; before 3.0.0 all columns are old, before 3.1.0 INT96 is |
 //! | `org.apache.spark.legacyDateTime` | dates and INT64 timestamps are old |
 //! | `org.apache.spark.legacyINT96` | INT96 timestamps are old |
-//! | `org.apache.spark.timeZone` | the zone in which timestamps were converted |
+//! | `org.apache.spark.timeZone` | the time zone that the writer has used to convert timestamps |
 //!
-//! - A file without a version of Spark is read as it is, as in Spark's mode CORRECTED, the default since 4.0.
+//! - The values of a file without a Spark version are not converted, as in Spark's mode CORRECTED, the default since
+//!   4.0.
 //! - A conversion keeps the local date and time: the Julian 1500-01-01 becomes the Gregorian 1500-01-01. A day that
-//!   only exists in the Julian calendar, such as 1500-02-29, becomes the day after the preceding one.
-//! - Only newer Spark versions have timestamps without a zone, so these are never converted.
-//! - Timestamps of a zone with a fixed offset are converted. In other zones, the old and new implementations also
-//!   disagree about offsets before 1900, so such timestamps are refused. They are also refused if the footer does not
-//!   name the zone, in which case Spark uses the zone of its own process.
+//!   only exists in the Julian calendar, such as 1500-02-29, becomes the day after the previous one.
+//! - Only newer Spark versions have timestamps without a time zone, so these are never converted.
+//! - Timestamps are converted if their time zone has a fixed offset. For other zones, the old and the new
+//!   implementation also disagree about offsets before 1900, so timestamps before 1900 are refused. They are also
+//!   refused if the footer does not name the zone. (Spark then uses the zone of its own process.)
 
 use std::sync::Arc;
 
@@ -31,7 +33,7 @@ use parquet::schema::types::ColumnDescPtr;
 
 /// 1582-10-15, the first day on which the two calendars agree.
 const FIRST_COMMON_DAY: i32 = -141_427;
-/// 1900-01-01T00:00:00Z. From then on the calendars agree in every zone.
+/// 1900-01-01T00:00:00Z. From then on, the two calendars agree in every time zone.
 const FIRST_COMMON_MICROS: i64 = -2_208_988_800_000_000;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
@@ -41,20 +43,20 @@ const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 pub(crate) struct FileCalendar {
     /// Dates and INT64 timestamps are in the old calendar.
     is_old: bool,
-    /// For each leaf column, whether it is an INT96 in the old calendar.
+    /// For each leaf column, whether it is an INT96 column in the old calendar.
     old_int96: Vec<bool>,
     zone: Option<String>,
 }
 
-/// How values of a column are converted.
+/// How the values of a column are converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Rebase {
     Dates,
-    /// Timestamps, with the zone that the footer names.
+    /// Timestamps, converted in the time zone that the footer names.
     Timestamps(Option<String>),
 }
 
-/// The information about the writer in the footer of a file.
+/// Information about the writer of a file, from the footer.
 struct Writer<'a> {
     /// Dates and INT64 timestamps are in the old calendar.
     is_old: bool,
@@ -63,14 +65,14 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Returns `None` if the writer is not Spark.
+    /// Returns the information, or `None` if the writer is not Spark.
     fn of(metadata: &'a ParquetMetaData) -> Option<Self> {
         let key_values = metadata.file_metadata().key_value_metadata()?;
         let find = |name: &str| {
             let mut spark = key_values.iter();
             spark.find(|pair| pair.key.strip_prefix("org.apache.spark.") == Some(name))?.value.as_deref()
         };
-        // Spark compares versions as text, too.
+        // Spark itself compares these versions as strings, too.
         let version = find("version")?;
         Some(Self {
             is_old: version < "3.0.0" || find("legacyDateTime").is_some(),
@@ -92,7 +94,7 @@ pub(crate) fn may_be_old(metadata: &ParquetMetaData) -> bool {
 }
 
 impl FileCalendar {
-    /// Returns the calendar that a footer names.
+    /// Returns the calendar of a file, according to its footer.
     pub(crate) fn of(metadata: &ParquetMetaData) -> Self {
         let Some(writer) = Writer::of(metadata) else { return Self::default() };
         let columns = metadata.file_metadata().schema_descr().columns().iter();
@@ -103,8 +105,8 @@ impl FileCalendar {
         }
     }
 
-    /// Returns how the values of the leaf column `leaf`, of type `file`, are converted for a column of type
-    /// `table`; `None` if no conversion is needed.
+    /// Returns how the values of the leaf column `leaf` are converted, if its type is `file` in the file and `table` in
+    /// the table; `None` if no conversion is needed.
     pub(crate) fn rebase(&self, leaf: usize, file: &DataType, table: &DataType) -> Option<Rebase> {
         let is_old_int96 = self.old_int96.get(leaf).copied().unwrap_or_default();
         match (file, table) {
@@ -125,8 +127,8 @@ impl Rebase {
     /// Converts dates, or timestamps in microseconds.
     ///
     /// # Errors
-    /// `NotYetImplemented` for a timestamp before 1900 in a zone whose offset is not known, and `CastError` for a
-    /// value that no date or timestamp can hold.
+    /// `NotYetImplemented` for a timestamp before 1900 in a time zone whose offset is not known, and `CastError` for a
+    /// value that does not fit in a date or timestamp.
     pub(crate) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match (self, array.data_type()) {
             (Self::Dates, DataType::Date32) => {
@@ -169,26 +171,26 @@ fn unknown_offset(zone: Option<&str>) -> ArrowError {
     ))
 }
 
-/// Returns the number of a day, given its number in the hybrid calendar.
+/// Converts the number of a day in the hybrid calendar to its number in the proleptic Gregorian calendar.
 fn gregorian_day(day: i32) -> Option<i32> {
     if day >= FIRST_COMMON_DAY {
         return Some(day);
     }
-    // Counted from 0000-03-01 of the Julian calendar, so that a leap day is the last of a cycle of four years.
+    // Days are counted from the Julian 0000-03-01, so that a leap day is the last day of a four-year cycle.
     let days = i64::from(day) + 719_470;
     let (cycle, day_of_cycle) = (days.div_euclid(1461), days.rem_euclid(1461));
     let year_of_cycle = (day_of_cycle / 365).min(3);
     let day_of_year = day_of_cycle - 365 * year_of_cycle;
     let year = 4 * cycle + year_of_cycle;
-    // The same day of the same month of the Gregorian year, which also begins in March: months and days before the end
-    // of February have the same index in both years.
+    // The result is the same day and month in the Gregorian year, which is also counted from March. Before the end of
+    // February, months and days have the same index in both kinds of years.
     let first_of_year =
         365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) - 719_468;
     i32::try_from(first_of_year + day_of_year).ok()
 }
 
-/// Returns an instant in microseconds, given its number in the hybrid calendar in a zone that is always
-/// `offset` microseconds ahead of UTC.
+/// Converts an instant in microseconds from the hybrid calendar, in a time zone that is always `offset` microseconds
+/// ahead of UTC.
 fn gregorian_micros(micros: i64, offset: i64) -> Option<i64> {
     let local = micros.checked_add(offset)?;
     let day = i32::try_from(local.div_euclid(MICROS_PER_DAY)).ok()?;
@@ -196,7 +198,7 @@ fn gregorian_micros(micros: i64, offset: i64) -> Option<i64> {
     micros.checked_add(shift)
 }
 
-/// Returns how many microseconds a zone is ahead of UTC, if that has never changed.
+/// Returns how many microseconds a time zone is ahead of UTC, if this has never changed.
 fn fixed_offset(zone: &str) -> Option<i64> {
     if matches!(zone, "Z" | "UTC" | "GMT" | "UT" | "Etc/UTC" | "Etc/GMT" | "Etc/UCT" | "UCT" | "Zulu") {
         return Some(0);
@@ -225,8 +227,8 @@ mod tests {
         date.signed_duration_since(NaiveDate::default()).num_days() as i32
     }
 
-    /// The days at which the difference between the calendars changes in Spark, each with the difference from that day
-    /// on. The numbers are those in `RebaseDateTime`.
+    /// The days at which the difference between the two calendars changes in Spark, each with the difference from that
+    /// day on. The numbers are those in Spark's `RebaseDateTime`.
     const SWITCHES: [(i32, i32); 14] = [
         (-719_164, 2),
         (-682_945, 1),
@@ -269,7 +271,7 @@ mod tests {
         assert_eq!(gregorian_day(day(1500, 3, 11)), Some(day(1500, 3, 1)));
         // The Julian 1500-02-29.
         assert_eq!(gregorian_day(day(1500, 3, 10)), Some(day(1500, 3, 1)));
-        // 44 years before the common era.
+        // This day is in the year 44 BC.
         assert_eq!(gregorian_day(day(-43, 3, 13)), Some(day(-43, 3, 15)));
         for (at, _) in SWITCHES {
             for near in [at - 1, at, at + 1] {

@@ -1,4 +1,4 @@
-//! Lossless conversions between Arrow types: from the type of a file to the type of the table.
+//! Converts Arrow values without loss from the type in a file to the type in the table.
 //!
 //! | in the file | in the table |
 //! | --- | --- |
@@ -31,8 +31,7 @@ pub(crate) enum Misfit {
     Null,
 }
 
-/// Returns whether values of type `from` can be converted to type `to` without loss, although single values may not
-/// fit.
+/// Returns whether values of type `from` can be converted to type `to` without loss. Single values may still not fit.
 pub(crate) fn is_convertible(from: &DataType, to: &DataType) -> bool {
     use DataType as D;
     let is_text = |t: &DataType| matches!(t, D::Utf8 | D::LargeUtf8 | D::Utf8View);
@@ -56,7 +55,7 @@ pub(crate) fn is_convertible(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Converts `array` to type `to`, for which [`is_convertible`] holds.
+/// Converts `array` to type `to`. [`is_convertible`] must be true for the types.
 ///
 /// # Errors
 /// If a value does not fit and `misfit` is [`Misfit::Error`].
@@ -82,7 +81,7 @@ pub(crate) fn convert(array: &ArrayRef, to: &DataType, misfit: Misfit) -> Result
                 Arc::new(array.as_primitive::<Date32Type>().unary::<_, TimestampSecondType>(i64::from));
             Ok(Arc::new(scaled::<TimestampSecondType>(&days, MICROS_PER_DAY, misfit)?))
         }
-        // Arrow cannot cast between every pair of string and binary types.
+        // Arrow cannot cast between all pairs of string and binary types.
         (
             DataType::FixedSizeBinary(_) | DataType::Binary | DataType::LargeBinary | DataType::BinaryView,
             DataType::Utf8View,
@@ -108,7 +107,7 @@ pub(crate) fn convert(array: &ArrayRef, to: &DataType, misfit: Misfit) -> Result
     }
 }
 
-/// Multiplies whole units by `factor` to get microseconds.
+/// Multiplies whole units by `factor`, which gives microseconds.
 fn scaled<T>(
     array: &ArrayRef,
     factor: i64,

@@ -1,4 +1,4 @@
-//! Reads INT96, the timestamps of Hive, Impala and old Spark versions. (Parquet, "INT96".)
+//! Reads timestamps in INT96, the format of Hive, Impala and old Spark versions. (Parquet, "INT96".)
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use parquet::basic::Type;
 use parquet::errors::ParquetError;
 use parquet::schema::types::SchemaDescriptor;
 
-/// Makes the reader decode INT96 as microseconds in the time zone `zone`. Its default of nanoseconds only covers
-/// the years 1677 to 2262.
+/// Makes the reader decode INT96 to microseconds in the time zone `zone`. By default, it decodes to nanoseconds, which
+/// only cover the years 1677 to 2262.
 ///
 /// `options` are the options with which `footer` was read.
 pub(crate) fn int96_as_micros(
@@ -26,13 +26,13 @@ pub(crate) fn int96_as_micros(
     ArrowReaderMetadata::try_new(Arc::clone(footer.metadata()), options.with_schema(Arc::new(schema)))
 }
 
-/// Returns `fields` of a file with the type of microseconds in the time zone `zone` instead of INT96.
+/// Returns the `fields` of a file, with microseconds in the time zone `zone` as the type of INT96 columns.
 pub(crate) fn fields_with_micros(fields: &Fields, columns: &SchemaDescriptor, zone: Option<&str>) -> Fields {
     let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.map(Arc::from));
     with_micros(fields, columns, &micros, &mut 0)
 }
 
-/// Replaces the type of INT96 in `fields` by `micros`. `leaf` counts the leaf columns.
+/// Sets the type of the INT96 columns in `fields` to `micros`. `leaf` is the number of leaf columns counted so far.
 fn with_micros(fields: &Fields, columns: &SchemaDescriptor, micros: &DataType, leaf: &mut usize) -> Fields {
     let mut convert_field = |field: &FieldRef| -> FieldRef {
         let mut inner =

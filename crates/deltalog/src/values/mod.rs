@@ -1,4 +1,4 @@
-//! Facts about the values in a file: statistics, footers, and old forms of dates. This layer does no I/O.
+//! Information about the values in files: statistics, footers, and old formats of dates. This module does no I/O.
 
 pub(crate) mod calendar;
 pub(crate) mod conversion;

@@ -1,5 +1,6 @@
-//! Decodes the footers of Parquet files. All footers are decoded here, because the decoder trusts their claims: it
-//! descends into groups by recursion, and reserves memory for as many children as a group claims to have.
+//! Decodes the footers of Parquet files. No other code may decode a footer, because the decoder itself trusts what a
+//! footer claims: it handles nested groups by recursion, and reserves memory for as many children as a group claims to
+//! have.
 
 mod shape;
 #[cfg(test)]
@@ -37,7 +38,7 @@ pub(crate) fn decode(file: &impl ChunkReader) -> Result<ParquetMetaData> {
     Ok(footer)
 }
 
-/// Checks that no column chunk has a negative offset or size, which would make the decoder panic.
+/// Checks that no column chunk has a negative offset or size, because this would make the decoder panic.
 fn check_places(footer: &ParquetMetaData) -> Result<()> {
     let chunks = footer.row_groups().iter().flat_map(|group| group.columns());
     let is_negative = |chunk: &ColumnChunkMetaData| {
@@ -53,13 +54,13 @@ fn check_places(footer: &ParquetMetaData) -> Result<()> {
     }
 }
 
-/// Estimates the size in bytes of the values of a column chunk that has been decoded.
+/// Estimates the size in bytes of the values of a column chunk after decoding.
 pub(crate) fn decoded_bytes(chunk: &ColumnChunkMetaData) -> f64 {
     let values = chunk.num_values().max(0) as f64;
     match chunk.column_type() {
         PhysicalType::BYTE_ARRAY => {
             let encoded = chunk.uncompressed_size().max(0) as f64;
-            // Some writers do not account for values that dictionaries and other encodings repeat.
+            // Some writers do not count the values that a dictionary or another encoding repeats.
             let decoded = chunk.unencoded_byte_array_data_bytes().map(|bytes| bytes.max(0) as f64);
             decoded.map_or(encoded, |bytes| bytes + values * size_of::<i32>() as f64)
         }

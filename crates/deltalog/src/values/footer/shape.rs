@@ -1,10 +1,10 @@
-//! Checks the structure that a footer describes: the levels of its schema, the children of its groups, and the number
-//! of its row groups. (Parquet, `FileMetaData` in `parquet.thrift`.)
+//! Checks the structure that a footer describes: the nesting depth of its schema, the children of its groups, and the
+//! number of its row groups. (Parquet, `FileMetaData` in `parquet.thrift`.)
 
 use super::thrift::{Input, Kind};
 use crate::limits::{PARQUET_LEVELS, ROW_GROUPS};
 
-/// Refuses a footer that would make the decoder exhaust stack or memory.
+/// Refuses a footer that would make the decoder exhaust the stack or the memory.
 pub(super) fn check(footer: &[u8]) -> Result<(), String> {
     let mut input = Input(footer);
     let (mut last, mut has_schema) = (0, false);
@@ -26,17 +26,18 @@ pub(super) fn check(footer: &[u8]) -> Result<(), String> {
         }
         last = id;
     }
-    // Missing fields are reported by the decoder.
+    // If fields are missing, the decoder reports it.
     Ok(())
 }
 
-/// Follows the elements of a schema, which are in the order of its tree, the root first.
+/// Walks over the elements of a schema. They are in the order of a depth-first traversal, and the root is the first
+/// one.
 fn check_schema(input: &mut Input<'_>) -> Result<(), String> {
     let (length, kind) = input.list()?;
     if kind != Kind::Struct && length > 0 {
         return Err("the schema of the footer is not a list of elements".to_owned());
     }
-    // For each group that is not complete, the number of children still to come.
+    // For each group that is not complete, the number of children that are still to come.
     let mut open: Vec<usize> = Vec::new();
     let mut expected: usize = 1;
     for index in 0..length {
@@ -66,7 +67,7 @@ fn check_schema(input: &mut Input<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads an element of a schema (`SchemaElement`) and returns the number of its children.
+/// Reads an element of a schema (`SchemaElement`), and returns the number of its children.
 fn children_of_element(input: &mut Input<'_>) -> Result<i32, String> {
     let (mut last, mut children) = (0, 0);
     while let Some((id, kind)) = input.field(last)? {
@@ -101,7 +102,7 @@ fn skip_logical_type(input: &mut Input<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the types of the fields of a logical type, from the first on.
+/// Returns the types of the fields of a logical type, starting with the first one.
 fn fields_of(id: i16) -> Option<&'static [Kind]> {
     Some(match id {
         1..=4 | 6 | 11..=15 => &[],

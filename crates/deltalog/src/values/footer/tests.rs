@@ -22,7 +22,7 @@ fn int(value: i64) -> Vec<u8> {
     varint((value << 1 ^ value >> 63) as u64)
 }
 
-/// A group with `children`, or a column of 64-bit integers.
+/// Returns a group with `children`, or a column of 64-bit integers.
 fn element(children: Option<i64>) -> Vec<u8> {
     let mut bytes = Vec::new();
     // type
@@ -39,7 +39,7 @@ fn list(length: u64) -> Vec<u8> {
     [vec![0xfc], varint(length)].concat()
 }
 
-/// Returns a file without row groups, or with a list of row groups that claims to be longer.
+/// Returns a file whose footer has no row groups, or a list of row groups that claims to be longer than it is.
 fn file(elements: &[Vec<u8>], groups: &[u8]) -> Bytes {
     let version = [vec![0x15], int(1)].concat();
     let schema = [vec![0x19], list(elements.len() as u64), elements.concat()].concat();
@@ -77,7 +77,7 @@ fn groups_have_no_more_children_than_there_are_elements() {
         let error = refused(&file(&[element(Some(children)), element(None)], &[0x0c]));
         assert!(error.contains("children"), "{error}");
     }
-    // Each of many groups claims all elements that follow.
+    // Each of many groups claims all elements that follow as its children.
     let greedy: Vec<_> = (1..=100).rev().map(|left| element(Some(left))).chain([element(None)]).collect();
     assert!(refused(&file(&greedy, &[0x0c])).contains("children"));
 }
@@ -96,14 +96,14 @@ fn lists_are_no_longer_than_the_footer() {
 }
 
 #[test]
-fn fields_that_decoders_could_read_differently_are_refused() {
+fn fields_that_two_decoders_could_read_differently_are_refused() {
     let schema = [vec![0x19], list(2), element(Some(1)), element(None)].concat();
     for (what, footer) in [
-        // Decoders that check its type see a text in the version, others a number.
+        // The version has the type of a string. Decoders that check types see a string, others see a number.
         ("a version of another type", [vec![0x18, 0], schema.clone()].concat()),
         ("row groups before the schema", vec![0x49, 0x0c]),
         ("texts before the schema", [vec![0x68, 1, b'x', 0x09], int(2)].concat()),
-        // num_children as text, after the name.
+        // `num_children` is a string, after the name.
         ("children of another type", [vec![0x19], list(1), vec![0x48, 1, b'n', 0x18, 1, b'1', 0]].concat()),
     ] {
         let error = refused(&of_footer(&footer));
@@ -111,9 +111,9 @@ fn fields_that_decoders_could_read_differently_are_refused() {
     }
 }
 
-/// The decoder asserts that offsets and sizes are not negative.
+/// The decoder assumes that offsets and sizes are not negative, and panics otherwise.
 #[test]
-fn places_and_sizes_of_columns_are_not_negative() {
+fn negative_offsets_and_sizes_of_columns_are_refused() {
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..9));
     let batch = RecordBatch::try_from_iter([("id", ids)]).unwrap();
     let mut file = Vec::new();

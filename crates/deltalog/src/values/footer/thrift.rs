@@ -1,15 +1,15 @@
-//! The part of Thrift's compact protocol that is needed to walk through a footer.
+//! Reads those parts of Thrift's compact protocol that are needed to walk through a footer.
 //!
-//! It is stricter than the decoder, which ignores the types of fields that it knows: wherever the two might interpret
-//! the same bytes differently, this code fails.
+//! This reader is stricter than the decoder, which ignores the types of fields that it knows. Wherever the two might
+//! interpret the same bytes differently, this reader fails.
 
-/// The error for a footer that is not Thrift, or ends too early.
+/// The error for a footer that is not in Thrift's format or ends too early.
 const BROKEN: &str = "the footer cannot be decoded";
 
-/// The maximum nesting of unknown fields.
+/// The maximum nesting depth of unknown fields.
 const LEVELS: usize = 32;
 
-/// The types of fields. Types of elements are the same, except for booleans.
+/// The types of fields. Elements of lists have the same types, except for booleans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Bool,
@@ -41,11 +41,12 @@ impl Kind {
     }
 }
 
-/// The remaining bytes of a footer.
+/// The bytes of a footer that were not read yet.
 pub(super) struct Input<'a>(pub(super) &'a [u8]);
 
 impl Input<'_> {
-    /// Reads the header of a field of a struct: its id and its type. Returns `None` at the end of the struct.
+    /// Reads the header of a struct's field, and returns the field's id and type. Returns `None` at the end of the
+    /// struct.
     pub(super) fn field(&mut self, last: i16) -> Result<Option<(i16, Kind)>, String> {
         let byte = self.byte()?;
         if byte & 0x0f == 0 {
@@ -59,7 +60,8 @@ impl Input<'_> {
         Ok(Some((id, Kind::of(byte & 0x0f)?)))
     }
 
-    /// Reads the header of a list: its length and the type of its elements, which take at least a byte each.
+    /// Reads the header of a list, and returns its length and the type of its elements. Each element takes at least one
+    /// byte.
     pub(super) fn list(&mut self) -> Result<(usize, Kind), String> {
         let byte = self.byte()?;
         if byte == 0 {
@@ -98,7 +100,7 @@ impl Input<'_> {
                 self.take(length)
             }
             Kind::List => match self.list()? {
-                // Decoders disagree about the size of booleans in lists.
+                // Decoders disagree about the size of booleans in lists, so these are refused.
                 (length, Kind::Bool) if length > 0 => Err(BROKEN.to_owned()),
                 (length, kind) => (0..length).try_for_each(|_| self.skip_within(kind, levels)),
             },

@@ -1,19 +1,20 @@
-//! Statistics and partition values as bounds for pruning. (PROTOCOL, "Per-file Statistics".)
+//! Uses statistics and partition values as bounds, to prune files. (PROTOCOL, "Per-file Statistics".)
 //!
-//! - The maximum of a timestamp may be truncated to milliseconds (a footnote of that section), so it is
-//!   widened to the end of its millisecond.
-//! - A string maximum that ends in U+FFFD may come from an old writer that truncated the value and assumed that U+FFFD
-//!   is the greatest character. It is not, so the maximum is widened to cover every string with the same prefix. That
-//!   writer also cut characters beyond U+FFFF in half, which left `?` or U+FFFD in their place.
-//! - Some writers, such as `deltalake`, convert decimals to doubles and write the shortest text of the double.
-//!   Decimals of more than 15 digits do not survive this, so such bounds are widened for every writer.
-//! - `deltalake` also writes the bounds of decimals of scale 0 as 64-bit integers. Greater values become 2^63 - 1. For
-//!   types that can have such values, a bound at either end of that range is treated as unknown, whether the number
-//!   itself or its unscaled digits are at the end.
-//! - The structs of a checkpoint do not show the offset with which a timestamp was written. If a timestamp is so old
-//!   that some region still had an offset with seconds, its bounds get the margin for cut seconds ([`super::leaf`]).
-//! - A maximum of a floating-point column bounds NaN only if this crate has written it ([`super::origin`]).
-//! - A negative count of NULLs or records is treated as unknown.
+//! - The maximum of a timestamp may have been truncated to milliseconds (a footnote in that section), so it is widened
+//!   to the end of its millisecond.
+//! - If the maximum of a string ends in U+FFFD, an old writer may have truncated it and appended U+FFFD as the
+//!   supposedly greatest character. There are greater ones, so the maximum is widened to cover every string with the
+//!   same prefix. That writer also cut characters beyond U+FFFF in half, which left `?` or U+FFFD in their place.
+//! - Some writers, such as `deltalake`, convert decimals to doubles, and write the shortest text for the double.
+//!   Decimals of more than 15 digits lose digits in this way, so such bounds are widened for every writer.
+//! - `deltalake` also writes the bounds of decimals with scale 0 as 64-bit integers. Greater values become 2^63 - 1.
+//!   For types that can have such values, a bound at either end of the range of 64-bit integers is treated as unknown,
+//!   whether the number itself is at that end or its unscaled digits are.
+//! - The structs of a checkpoint do not show the offset with which a timestamp was written. If a timestamp is old
+//!   enough that some region still had an offset with seconds, its bounds are widened by the margin for seconds that
+//!   were cut off ([`super::leaf`]).
+//! - The maximum of a floating-point column only includes NaN if this crate has written it ([`super::origin`]).
+//! - A negative number of NULLs or records is treated as unknown.
 
 use super::by_path::ByPath;
 use super::leaf::CUT_FROM_OFFSET;
@@ -24,33 +25,33 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal128Type, Float32Type, Float64Type, Int64Type, TimeUnit};
 use std::sync::{Arc, OnceLock};
 
-/// The bounds of a batch of files, from [`super::decode_stats`] and the files' partition values.
+/// The bounds of a batch of files, from the result of [`super::decode_stats`] and the files' partition values.
 #[derive(Debug, Clone)]
 pub struct StatsBounds {
     stats: StructArray,
     partition_values: Option<StructArray>,
     origin: Origin,
-    /// The columns of the statistics, and the columns of the partition values.
+    /// The columns of the statistics, followed by the columns of the partition values.
     by_path: OnceLock<[ByPath; 2]>,
 }
 
-/// Where the statistics come from.
+/// The origin of the statistics.
 #[derive(Debug, Clone)]
 enum Origin {
-    /// Nothing.
+    /// It is not known who has computed them.
     Unknown,
     /// For each file, whether this crate has computed its statistics.
     Own(BooleanArray),
-    /// The statistics are structs of a checkpoint.
+    /// The statistics are from the structs of a checkpoint.
     Structs,
 }
 
 impl StatsBounds {
-    /// Combines statistics with partition values: `partition_values` has one typed column per partition
-    /// column and one row per file.
+    /// Combines statistics with partition values. `partition_values` has one typed column per partition column, and one
+    /// row per file.
     ///
     /// # Errors
-    /// `InvalidArgument` if the two differ in length.
+    /// `InvalidArgument` if the numbers of rows differ.
     pub fn new(stats: StructArray, partition_values: Option<StructArray>) -> Result<Self> {
         match &partition_values {
             Some(values) if values.len() != stats.len() => {
@@ -61,13 +62,14 @@ impl StatsBounds {
         }
     }
 
-    /// Adds for each file whether this crate has computed its statistics, from [`super::decode_stats_with_origin`].
+    /// Adds, for each file, whether this crate has computed its statistics, as [`super::decode_stats_with_origin`]
+    /// returns it.
     pub(crate) fn with_origin(mut self, is_own: BooleanArray) -> Self {
         self.origin = Origin::Own(is_own);
         self
     }
 
-    /// Records that the statistics are structs of a checkpoint.
+    /// Records that the statistics are from the structs of a checkpoint.
     pub(crate) fn of_structs(mut self) -> Self {
         self.origin = Origin::Structs;
         self
@@ -89,7 +91,7 @@ impl StatsBounds {
         }
     }
 
-    /// Returns one kind of statistic (`minValues`, ...) of a leaf column.
+    /// Returns one kind of statistics, such as `minValues`, of a leaf column.
     fn statistic(&self, kind: &str, column: &ColumnPath) -> Option<&ArrayRef> {
         let [statistics, _] = self.by_path();
         statistics.get(std::iter::once(kind).chain(column.parts().iter().map(String::as_str)))
@@ -102,20 +104,20 @@ fn counts(counts: &ArrayRef) -> Option<Int64Array> {
     Some(counts.unary_opt(|count| (count >= 0).then_some(count)))
 }
 
-/// Returns a lower bound for the values of several files, where `min` is the least of their minima and comes from the
-/// structs of a checkpoint.
+/// Returns a lower bound for the values of several files. `min` is the least of their minima, from the structs of a
+/// checkpoint.
 pub(crate) fn widened_min_of_structs(min: &ArrayRef) -> Option<ArrayRef> {
     widened_min(&with_margin(&within_i64(min)?, -CUT_FROM_OFFSET)?)
 }
 
-/// Returns an upper bound for the values of several files, where `max` is the greatest of their maxima and comes from
-/// the structs of a checkpoint.
+/// Returns an upper bound for the values of several files. `max` is the greatest of their maxima, from the structs of a
+/// checkpoint.
 pub(crate) fn widened_max_of_structs(max: &ArrayRef) -> Option<ArrayRef> {
     widened_max(&with_margin(&within_i64(max)?, CUT_FROM_OFFSET)?)
 }
 
-/// 1972-01-08 in UTC, in microseconds. On the day before, Liberia was the last country to abandon an offset with
-/// seconds, -00:44:30. (tz database, `Africa/Monrovia`.)
+/// 1972-01-08 in UTC, in microseconds. Liberia was the last country whose offset from UTC had seconds, -00:44:30, until
+/// the day before. (tz database, `Africa/Monrovia`.)
 const LAST_SECONDS_IN_OFFSETS: i64 = 737 * 86_400_000_000;
 
 /// Returns `bounds` with `margin` added to instants before [`LAST_SECONDS_IN_OFFSETS`].
@@ -129,8 +131,8 @@ fn with_margin(bounds: &ArrayRef, margin: i64) -> Option<ArrayRef> {
     }
 }
 
-/// Returns `bounds` with NULL for decimals at or beyond the ends of 64-bit integers, because a file may have such an
-/// end as the bound of a number that is even greater.
+/// Returns `bounds`, with NULL for decimals at or beyond the ends of the range of 64-bit integers. For such decimals, a
+/// file may have an end of the range as the bound of an even greater number.
 fn within_i64(bounds: &ArrayRef) -> Option<ArrayRef> {
     let Some(decimals) = bounds.as_primitive_opt::<Decimal128Type>() else { return Some(Arc::clone(bounds)) };
     let within = |value: i128| (value.abs() < END_OF_I64 - slack(END_OF_I64)).then_some(value);
@@ -138,7 +140,7 @@ fn within_i64(bounds: &ArrayRef) -> Option<ArrayRef> {
     Some(Arc::new(within.with_data_type(bounds.data_type().clone())))
 }
 
-/// Returns which floating-point values are neither NaN nor NULL; `None` for another type.
+/// Returns a mask of the floating-point values that are neither NaN nor NULL; `None` for other types.
 pub(crate) fn without_nan(values: &ArrayRef) -> Option<BooleanArray> {
     if let Some(values) = values.as_primitive_opt::<Float32Type>() {
         return Some(values.iter().map(|value| Some(value.is_some_and(|value| !value.is_nan()))).collect());
@@ -147,7 +149,7 @@ pub(crate) fn without_nan(values: &ArrayRef) -> Option<BooleanArray> {
     Some(values.iter().map(|value| Some(value.is_some_and(|value| !value.is_nan()))).collect())
 }
 
-/// Returns lower bounds of the values from which a writer derived the minima `min`.
+/// Returns lower bounds of the values for which a writer has recorded the minima `min`.
 pub(crate) fn widened_min(min: &ArrayRef) -> Option<ArrayRef> {
     match min.data_type() {
         DataType::Decimal128(precision, _) => widened_decimals(min, *precision, i128::saturating_sub),
@@ -155,7 +157,7 @@ pub(crate) fn widened_min(min: &ArrayRef) -> Option<ArrayRef> {
     }
 }
 
-/// Returns upper bounds of the values from which a writer derived the maxima `max`.
+/// Returns upper bounds of the values for which a writer has recorded the maxima `max`.
 pub(crate) fn widened_max(max: &ArrayRef) -> Option<ArrayRef> {
     match max.data_type() {
         DataType::Timestamp(TimeUnit::Microsecond, _) => whole_milliseconds(max),
@@ -165,25 +167,27 @@ pub(crate) fn widened_max(max: &ArrayRef) -> Option<ArrayRef> {
     }
 }
 
-/// Returns whether the bound in row `file` is exact, given that the file's bounds are tight. A decimal that
-/// may have been rounded to a double is not.
+/// Returns whether the bound in row `file` is the exact value, given that the file's bounds are tight. It is not if it
+/// is a decimal that may have been rounded to a double.
 pub(crate) fn is_unrounded(bounds: &ArrayRef, file: usize) -> bool {
     bounds
         .as_primitive_opt::<Decimal128Type>()
         .is_none_or(|decimals| decimals.is_null(file) || slack(decimals.value(file)) == 0)
 }
 
-/// The magnitude of the ends of the range of 64-bit integers.
+/// The absolute value of both ends of the range of 64-bit integers.
 const END_OF_I64: i128 = 1 << 63;
 
-/// The maximum number of digits with which every integer fits in 64 bits.
+/// The maximum number of digits for which every integer fits in 64 bits.
 const MOST_DIGITS_OF_I64: u8 = 18;
 
-/// Returns how far a decimal may be from the original that a writer converted to a double. Both are unscaled.
+/// Returns the maximum difference between a decimal that was read and the original that a writer has converted to a
+/// double. Both are unscaled.
 ///
-/// Decimals of up to 15 digits are exact. For longer ones three roundings add up: the unscaled number to a
-/// double, its quotient by the power of ten, and the double to its shortest text. Each is off by at most one
-/// part in 2^53. Powers of ten above 10^22 are inexact too. One part in 2^50 covers all of them.
+/// Decimals of up to 15 digits are exact. For longer ones, three roundings add up: the unscaled number is rounded to a
+/// double, the quotient of that by a power of ten is rounded, and the double is rounded to its shortest text. Each
+/// result is off by at most one part in 2^53. Powers of ten above 10^22 are inexact, too. One part in 2^50 covers all
+/// of these.
 fn slack(unscaled: i128) -> i128 {
     const FIRST_OF_16_DIGITS: u128 = 10u128.pow(15);
     match unscaled.unsigned_abs() < FIRST_OF_16_DIGITS {
@@ -192,7 +196,7 @@ fn slack(unscaled: i128) -> i128 {
     }
 }
 
-/// Returns `decimals` widened by their slack, clamped to the range of the type.
+/// Returns `decimals` widened by the result of [`slack`], but within the range of the type.
 fn widened_decimals(
     decimals: &ArrayRef,
     precision: u8,
@@ -209,20 +213,20 @@ fn widened_decimals(
     Some(Arc::new(widened.with_data_type(decimals.data_type().clone())))
 }
 
-/// Returns the last microsecond of the milliseconds that `max` may have been truncated to.
+/// Returns the last microsecond of each millisecond to which `max` may have been truncated.
 fn whole_milliseconds(max: &ArrayRef) -> Option<ArrayRef> {
     changed(max, |micros| micros.saturating_add(999))
 }
 
-/// Applies `change` to timestamps, in microseconds.
+/// Applies `change` to timestamps, as numbers of microseconds.
 fn changed(times: &ArrayRef, change: impl Fn(i64) -> i64) -> Option<ArrayRef> {
     let instants = cast(times, &DataType::Int64).ok()?;
     let changed = instants.as_primitive_opt::<Int64Type>()?.unary::<_, Int64Type>(change);
     cast(&changed, times.data_type()).ok()
 }
 
-/// Returns whether a decimal, or its unscaled value, may be an end of the range of 64-bit integers that stands for a
-/// greater number. A double next to such an end counts as well.
+/// Returns whether a decimal, or its unscaled value, is so close to an end of the range of 64-bit integers that it may
+/// stand for a greater number. This includes the doubles next to such an end.
 fn is_end_of_i64(unscaled: i128, scale: i8) -> bool {
     let whole = 10i128.checked_pow(scale.unsigned_abs().into()).map_or(0, |factor| unscaled / factor);
     [unscaled, whole].iter().any(|value| (value.abs() - END_OF_I64).abs() <= slack(END_OF_I64))
@@ -245,13 +249,14 @@ fn above_old_truncations(max: &StringArray) -> StringArray {
     max.iter().map(|text| text.map(widened)).collect()
 }
 
-/// The number of UTF-16 units that an old writer has certainly kept of a string: it kept 32, but the last one may be
-/// half of a character.
+/// The number of UTF-16 units of a string that an old writer has certainly kept. It kept 32, but the last one may be
+/// half a character.
 const KEPT_OF_TEXTS: usize = 31;
 
-/// Returns an upper bound for the strings of several files, given the greatest of their maxima, `max`. Another file's
-/// maximum may end in U+FFFD in place of characters that an old writer has cut off ([`above_old_truncations`]). Its
-/// full string begins with the characters that were kept. It can only exceed `max` if these are the same as in `max`.
+/// Returns an upper bound for the strings of several files. `max` is the greatest of their maxima. The maximum of
+/// another file may end in U+FFFD in place of characters that an old writer has cut off ([`above_old_truncations`]).
+/// The full string then begins with the characters that were kept, so it can only exceed `max` if `max` begins with the
+/// same characters.
 pub(crate) fn above_cut_texts(max: &ArrayRef) -> ArrayRef {
     let Some(texts) = max.as_string_opt::<i32>() else { return Arc::clone(max) };
     let widened = |text: &str| {
@@ -331,7 +336,7 @@ mod tests {
 
     use super::*;
 
-    /// A predicate may read all columns of a wide table.
+    /// A predicate may read all columns of a wide table, so the time must not grow faster than the number of columns.
     #[test]
     fn the_bounds_of_many_columns_take_linear_time() {
         const COLUMNS: usize = 40_000;
@@ -353,9 +358,9 @@ mod tests {
     }
 
     #[test]
-    fn maxima_of_old_truncations_are_above_what_was_cut() {
+    fn truncated_maxima_of_old_writers_are_widened_above_the_original() {
         let a = "a".repeat(31);
-        // The writer kept 32 units of UTF-16. In UTF-8, `?` stands for half of a surrogate pair.
+        // The writer has kept 32 units of UTF-16. When half of a surrogate pair is converted to UTF-8, it becomes `?`.
         for (max, original) in [
             (format!("{a}b\u{fffd}"), format!("{a}b\u{1d11e}")),
             (format!("{a}?\u{fffd}"), format!("{a}\u{1d11e}\u{1d11e}")),
@@ -365,7 +370,7 @@ mod tests {
             let widened = above_old_truncations(&StringArray::from(vec![max.as_str()]));
             assert!(widened.value(0) >= original.as_str(), "{max}: {} {original}", widened.value(0));
         }
-        // The greatest maximum of several files does not show how the other strings end.
+        // The greatest of the maxima of several files does not show how the maxima of the other files end.
         for (max, greatest, original) in [
             (format!("{a}?\u{fffd}"), format!("{a}b"), format!("{a}\u{1d11e}")),
             (format!("{a}b\u{fffd}"), format!("{a}b\u{10000}"), format!("{a}b\u{1d11e}")),

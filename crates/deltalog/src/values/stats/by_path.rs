@@ -1,4 +1,4 @@
-//! An index of the columns in nested structs by path, because a predicate may read thousands of columns.
+//! An index of the columns in nested structs, by path. It is needed because a predicate may read thousands of columns.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use arrow::array::{ArrayRef, AsArray, StructArray};
 pub(crate) struct ByPath(HashMap<String, (ArrayRef, Self)>);
 
 impl ByPath {
-    /// Indexes the fields of `array`. If several have the same name, the first one is used.
+    /// Indexes the fields of `array`. If several fields have the same name, the first one is used.
     pub(crate) fn new(array: &StructArray) -> Self {
         let mut fields = HashMap::with_capacity(array.num_columns());
         for (field, column) in array.fields().iter().zip(array.columns()) {
@@ -21,7 +21,7 @@ impl ByPath {
         Self(fields)
     }
 
-    /// Returns the column at `path`, which lists names from the outermost to the innermost.
+    /// Returns the column at `path`, which lists the names from the outermost struct to the column itself.
     pub(crate) fn get<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<&ArrayRef> {
         let mut path = path.into_iter();
         let first = self.0.get(path.next()?)?;
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_found_by_their_paths_and_the_first_of_a_name_counts() {
+    fn columns_are_found_by_path_and_the_first_of_equal_names_counts() {
         let numbers = |number| Arc::new(Int64Array::from(vec![number])) as ArrayRef;
         let of = |columns: Vec<(&str, ArrayRef)>| {
             let fields =

@@ -1,11 +1,11 @@
-//! Builds `add.stats` of a data file from its Parquet footer. (PROTOCOL, "Per-file Statistics"; table
+//! Computes the `stats` of a data file's `add` action from its Parquet footer. (PROTOCOL, "Per-file Statistics"; table
 //! properties `delta.dataSkippingNumIndexedCols` and `delta.dataSkippingStatsColumns`.)
 //!
 //! - `numRecords` is always written. `tightBounds` is omitted, which means true.
-//! - As with the JVM writer, booleans and binary columns have no minimum and maximum. A list or map has no
-//!   `nullCount`, because the footer counts its elements.
-//! - The maximum of a floating-point column in Parquet ignores NaN, but Spark orders NaN above all other
-//!   numbers. The maximum is therefore written only if the footer shows that the column has no NaN.
+//! - As with the JVM connector, booleans and binary columns have no minimum and maximum. Lists and maps have no
+//!   `nullCount`, because the footer counts their elements instead.
+//! - The maximum of a floating-point column in a Parquet footer ignores NaN, but Spark orders NaN above all other
+//!   numbers. So the maximum is only written if the footer shows that the column has no NaN.
 
 use super::footer::FooterColumns;
 use super::json::{Side, value_json};
@@ -25,7 +25,7 @@ pub enum IndexedColumns {
     /// The first N leaf columns in schema order, where a list or map counts as one:
     /// `delta.dataSkippingNumIndexedCols`.
     First(usize),
-    /// The named columns, including all fields of those that are structs: `delta.dataSkippingStatsColumns`.
+    /// The named columns (`delta.dataSkippingStatsColumns`). For a struct, this includes all its fields.
     Chosen(Vec<ColumnPath>),
 }
 
@@ -34,15 +34,15 @@ pub enum IndexedColumns {
 pub struct CollectOptions {
     /// The columns for which statistics are collected.
     pub columns: IndexedColumns,
-    /// Whether this crate, or an engine for it, has just written the file. Only then are the statistics marked as its
-    /// own (see `stats::origin`).
+    /// Whether the file was just written by this crate, or by an engine for it. Only then are the statistics marked as
+    /// this crate's own (see `stats::origin`).
     pub is_own: bool,
 }
 
-/// Returns the statistics of the file with the footer `metadata`, as the JSON text of `add.stats`.
+/// Returns the statistics of the file whose footer is `metadata`, as the JSON text of `add.stats`.
 ///
-/// `schema` is the table's schema without its partition columns, with the column names of the file. A column
-/// that is missing from the file gets no statistics.
+/// `schema` is the table's schema without the partition columns, with the column names that the file uses. A column
+/// that the file lacks gets no statistics.
 ///
 /// # Errors
 /// `CorruptData` if the footer has a negative number of rows.
@@ -64,7 +64,7 @@ pub fn collect_stats(
     Ok(stats.text())
 }
 
-/// The statistics of one column as JSON, as far as they are known.
+/// The known statistics of one column, as JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ColumnStats {
     pub(crate) path: ColumnPath,
@@ -73,7 +73,7 @@ pub(crate) struct ColumnStats {
     pub(crate) nulls: Option<i64>,
 }
 
-/// Returns the statistics of `columns` in a footer. A column that it does not have is left out.
+/// Returns the statistics of `columns`, according to a footer. Columns that the file lacks are left out.
 pub(crate) fn footer_columns(
     metadata: &ParquetMetaData,
     columns: impl IntoIterator<Item = (ColumnPath, DataType)>,
@@ -86,8 +86,8 @@ pub(crate) fn footer_columns(
     })
 }
 
-/// Returns the leaf columns of `schema` in order: those that are not structs and are nested in structs only.
-/// Variants are left out, because their statistics do not have the form of a leaf column's.
+/// Returns the leaf columns of `schema`, in order: the columns that are not structs themselves and that are nested in
+/// structs only. Variants are left out, because their statistics have another form.
 pub fn leaf_columns(schema: &Schema) -> Vec<(ColumnPath, DataType)> {
     let mut leaves = Vec::new();
     add_leaves(schema.fields(), &mut Vec::new(), &mut leaves);
@@ -161,9 +161,9 @@ mod tests {
         assert!(stats("2.4.8").contains("\"nullCount\":{\"d\":0,\"n\":0}"), "{}", stats("2.4.8"));
     }
 
-    /// Some writers miscount NULLs, so a file could be skipped because all its rows seem to be NULL.
+    /// Some writers count NULLs wrongly, so that a file might be skipped because all its rows seem to be NULL.
     #[test]
-    fn counts_of_nulls_that_cannot_be_true_are_unknown() {
+    fn impossible_numbers_of_nulls_are_treated_as_unknown() {
         use parquet::file::statistics::Statistics;
 
         let data =

@@ -1,12 +1,12 @@
-//! Decodes `add.stats`, a column of JSON texts, to Arrow.
+//! Decodes `add.stats`, a column of JSON strings, to Arrow columns.
 //!
 //! ```text
 //! {"numRecords":2,"minValues":{"a":{"b":1},"c":"x"},…}
 //!     ──>   numRecords  tightBounds  minValues.a.b  maxValues.a.b  nullCount.a.b
 //! ```
 //!
-//! - Each text is read in one pass; values that were not requested are skipped without being parsed.
-//! - A text that is not a JSON object yields NULL everywhere, as does a file without statistics.
+//! - Each JSON text is read in one pass. Values that were not requested are skipped without being parsed.
+//! - A text that is not a JSON object gives NULL in all columns, and so does a file without statistics.
 //! - `tightBounds` is true unless the text says otherwise.
 
 use super::json::Side;
@@ -23,10 +23,9 @@ use arrow::error::ArrowError;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Returns the fields of the decoded statistics for the leaf columns `columns` of a table with schema
-/// `schema`.
+/// Returns the fields of the decoded statistics of `columns`, leaf columns of a table with the schema `schema`.
 ///
-/// A leaf column is not a struct and is nested in structs only. Lists, maps and binary columns have only a
+/// A leaf column is not a struct itself, and is nested in structs only. Lists, maps and binary columns only have a
 /// `nullCount`.
 ///
 /// # Errors
@@ -53,11 +52,10 @@ pub fn stats_fields(schema: &Schema, columns: &[ColumnPath]) -> Result<Fields> {
     ]))
 }
 
-/// Decodes the statistics of files, one text per file, to a struct array of [`stats_fields`].
+/// Decodes the statistics of files, one JSON text per file, to a struct array whose fields are [`stats_fields`].
 ///
 /// # Errors
-/// `InvalidArgument` if a column is not a leaf column of `schema`. The content of a text never causes an
-/// error.
+/// `InvalidArgument` if a column is not a leaf column of `schema`. Whatever a text contains, it never causes an error.
 pub fn decode_stats<'a>(
     stats: impl IntoIterator<Item = Option<&'a str>>,
     schema: &Schema,
@@ -66,7 +64,7 @@ pub fn decode_stats<'a>(
     decode_stats_with_origin(stats, schema, columns).map(|(stats, _)| stats)
 }
 
-/// Does the same as [`decode_stats`], and returns for each file whether this crate has computed its statistics.
+/// Does the same as [`decode_stats`]. Also returns, for each file, whether this crate has computed its statistics.
 ///
 /// # Errors
 /// As [`decode_stats`].
@@ -95,7 +93,7 @@ pub(crate) fn decode_stats_with_origin<'a>(
     Ok((with_default_tight_bounds(&stats, files), is_own))
 }
 
-/// Reads the values of `text` into `top`. A text that is not a JSON object adds no values.
+/// Reads the values of `text` into `top`. If the text is not a JSON object, it adds no values.
 fn read_file(text: &str, top: &mut Node) {
     let mut scanner = Scanner::new(text);
     if !scanner.is_object() || read_value(&mut scanner, top).is_none() || !scanner.is_at_end() {
@@ -115,7 +113,7 @@ pub(super) fn with_default_tight_bounds(stats: &StructArray, files: usize) -> St
     StructArray::new(fields, arrays, nulls)
 }
 
-/// Returns the type of a column that is, or is inside of, the field `first`.
+/// Returns the type of a column, which is the field `first` or is nested inside it.
 fn leaf_type<'s>(first: Option<&'s FieldRef>, column: &ColumnPath) -> Result<&'s DataType> {
     let missing = || Error::invalid_argument(format!("{column} is not a leaf column"));
     let mut found = first;
@@ -135,11 +133,11 @@ fn unfit(error: ArrowError) -> Error {
     Error::schema_mismatch("statistics do not fit their type").with_source(error)
 }
 
-/// Nested fields in the order of their first occurrence.
+/// Nested fields, in the order in which they first occur.
 #[derive(Default)]
 struct Tree {
     branches: Vec<(String, Branch)>,
-    /// The index of each branch by its name: tables may have many thousand columns.
+    /// The index of each nested field, by name. It is needed because tables may have many thousand columns.
     by_name: HashMap<String, usize>,
 }
 
@@ -175,22 +173,22 @@ impl Tree {
     }
 }
 
-/// A builder for the values of a field.
+/// Builds the values of a field.
 enum Node {
     Object {
         fields: Fields,
         children: Vec<Node>,
-        /// The index of each field by its name, for objects with many.
+        /// The index of each field, by name. It is used for objects with many fields.
         by_name: HashMap<String, usize>,
     },
     Leaf(Leaf),
 }
 
-/// The most fields of an object that are compared with a name one after another.
+/// The maximum number of fields of an object up to which names are compared one after another.
 const MOST_COMPARED: usize = 16;
 
 impl Node {
-    /// Creates a builder for whole statistics.
+    /// Creates a builder for complete statistics.
     fn top(fields: &Fields) -> Result<Self> {
         Self::object(fields, |field| match field.name().as_str() {
             "maxValues" => Side::Max,
@@ -225,7 +223,7 @@ impl Node {
         }
     }
 
-    /// Discards the values read so far for the current file.
+    /// Discards the values that were read so far for the current file.
     fn forget(&mut self) {
         match self {
             Self::Object { children, .. } => children.iter_mut().for_each(Self::forget),
@@ -246,8 +244,8 @@ impl Node {
     }
 }
 
-/// Reads the value at the position of `scanner` into `node`; returns `None` if the text is malformed. If a
-/// key occurs more than once, its last value wins.
+/// Reads the value at the position of `scanner` into `node`. Returns `None` if the text is malformed. If a key occurs
+/// more than once, its last value counts.
 fn read_value(scanner: &mut Scanner<'_>, node: &mut Node) -> Option<()> {
     let (fields, children, by_name) = match node {
         Node::Leaf(leaf) => {
@@ -260,7 +258,7 @@ fn read_value(scanner: &mut Scanner<'_>, node: &mut Node) -> Option<()> {
         child.forget();
     }
     if !scanner.is_object() {
-        // The value should be an object and is not, so nothing is known.
+        // The value should be an object but is not, so the statistics inside it are unknown.
         scanner.value()?;
         return Some(());
     }
@@ -287,7 +285,7 @@ fn read_value(scanner: &mut Scanner<'_>, node: &mut Node) -> Option<()> {
     Some(())
 }
 
-/// Returns whether two names are equal. Names are short, so a loop is faster than a call to `memcmp`.
+/// Returns whether two names are equal. The names are short, so a loop takes less time than a call to `memcmp`.
 fn is_same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).all(|(a, b)| a == b)
 }

@@ -1,9 +1,9 @@
-//! Statistics of one column of a whole file, from its Parquet footer.
+//! Returns the statistics of one column of a whole file, from the file's Parquet footer.
 //!
-//! - A statistic is used only if every row group has it or contains no value that it would cover.
-//! - Deprecated `min`/`max` and undefined column orders are trusted only for numbers, whose order was always
-//!   well defined, and never for INT96.
-//! - A floating-point column has a maximum only if it certainly has no NaN ([`super::footer_nan`]).
+//! - A statistic is only used if each row group either has it or has no values that it would cover.
+//! - The deprecated statistics `min` and `max`, and statistics with an undefined column order, are only trusted for
+//!   numbers, whose order was always well defined, and never for INT96.
+//! - The maximum of a floating-point column is only used if the column certainly has no NaN ([`super::footer_nan`]).
 
 use super::footer_nan::KnownNans;
 use super::json::{Extreme, Side};
@@ -15,11 +15,11 @@ use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescriptor;
 use std::collections::HashMap;
 
-/// The columns of a file by their paths.
+/// The columns of a file, by path.
 pub(super) struct FooterColumns<'a> {
     metadata: &'a ParquetMetaData,
     by_path: HashMap<&'a [String], usize>,
-    /// Whether the file may use the old calendar.
+    /// Whether the file may use Spark's old calendar.
     is_old: bool,
     nans: KnownNans,
 }
@@ -27,7 +27,7 @@ pub(super) struct FooterColumns<'a> {
 impl<'a> FooterColumns<'a> {
     pub(super) fn of(metadata: &'a ParquetMetaData) -> Self {
         let columns = metadata.file_metadata().schema_descr().columns().iter().enumerate();
-        // If several have the same path, the first one is used.
+        // If several columns have the same path, the first one is used.
         let by_path = columns.rev().map(|(index, column)| (column.path().parts(), index)).collect();
         Self { metadata, by_path, is_old: may_be_old(metadata), nans: KnownNans::of(metadata) }
     }
@@ -42,7 +42,7 @@ impl<'a> FooterColumns<'a> {
     }
 }
 
-/// A column of a file.
+/// One column of a file.
 pub(super) struct FooterColumn<'a> {
     metadata: &'a ParquetMetaData,
     index: usize,
@@ -52,7 +52,7 @@ pub(super) struct FooterColumn<'a> {
 }
 
 impl<'a> FooterColumn<'a> {
-    /// Returns the number of rows and the statistics of each row group that has rows.
+    /// Returns, for each row group that has rows, the number of rows and the statistics.
     fn row_groups(&self) -> impl Iterator<Item = (i64, Option<&'a Statistics>)> {
         let index = self.index;
         let groups = self.metadata.row_groups().iter().filter(|group| group.num_rows() > 0);
@@ -61,7 +61,7 @@ impl<'a> FooterColumn<'a> {
         })
     }
 
-    /// Returns the number of NULLs among `rows`. A count that cannot be true is unknown.
+    /// Returns the number of NULLs among `rows` rows. An impossible number is treated as unknown.
     fn nulls(&self, rows: i64, statistics: Option<&Statistics>) -> Option<i64> {
         if self.descriptor.max_def_level() == 0 {
             return Some(0);
@@ -69,13 +69,13 @@ impl<'a> FooterColumn<'a> {
         i64::try_from(statistics?.null_count_opt()?).ok().filter(|nulls| *nulls <= rows)
     }
 
-    /// Returns the number of rows that are NULL, including those inside a NULL struct.
+    /// Returns the number of rows in which the column is NULL, including rows in which a struct around it is NULL.
     pub(super) fn null_count(&self) -> Option<i64> {
         self.row_groups()
             .try_fold(0i64, |sum, (rows, statistics)| sum.checked_add(self.nulls(rows, statistics)?))
     }
 
-    /// Returns the least or greatest value, as a value of type `data_type`.
+    /// Returns the least or the greatest value, converted to the type `data_type`.
     pub(super) fn extreme(&self, data_type: &DataType, side: Side) -> Option<Extreme> {
         let mut found: Option<Extreme> = None;
         for (rows, statistics) in self.row_groups() {
@@ -109,7 +109,7 @@ impl<'a> FooterColumn<'a> {
             DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 if self.is_signed() => {
                 whole.map(Extreme::Integer)
             }
-            // Bounds in the old calendar do not bound the values.
+            // Bounds in the old calendar are not bounds of the converted values.
             DataType::Date32 | DataType::Timestamp(..) if self.is_old => None,
             DataType::Date32 => whole.map(Extreme::Integer),
             DataType::Timestamp(..) => self.micros(whole?, side).map(Extreme::Integer),
@@ -139,7 +139,7 @@ impl<'a> FooterColumn<'a> {
         }
     }
 
-    /// Returns the bytes of a minimum or maximum, if it was computed with the order of the column's type.
+    /// Returns the bytes of a minimum or maximum, if the writer has computed it with the order of the column's type.
     fn ordered_bytes<'s>(&self, statistics: &'s Statistics, side: Side) -> Option<&'s [u8]> {
         let is_bytes = matches!(statistics.physical_type(), Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY);
         let order = self.metadata.file_metadata().column_orders()?.get(self.index)?;
@@ -162,7 +162,7 @@ impl<'a> FooterColumn<'a> {
         !unsigned && !matches!(logical, Some(LogicalType::Integer(integer)) if !integer.is_signed)
     }
 
-    /// Converts a timestamp of the file to microseconds, rounding towards `side`.
+    /// Converts a timestamp of the file to microseconds. It is rounded down for a minimum and up for a maximum.
     fn micros(&self, value: i64, side: Side) -> Option<i64> {
         let unit = match (self.descriptor.logical_type_ref(), self.descriptor.converted_type()) {
             (Some(LogicalType::Timestamp(timestamp)), _) => timestamp.unit,
@@ -179,7 +179,7 @@ impl<'a> FooterColumn<'a> {
     }
 }
 
-/// Returns the least and the greatest value of a top-level column of 64-bit integers without NULL.
+/// Returns the least and the greatest value of a top-level column of 64-bit integers without NULLs.
 pub(crate) fn whole_bounds(metadata: &ParquetMetaData, column: &str) -> Option<(i64, i64)> {
     let columns = FooterColumns::of(metadata);
     let column = columns.find(&[column.to_owned()])?;

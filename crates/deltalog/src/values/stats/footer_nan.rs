@@ -1,47 +1,47 @@
-//! Finds the floating-point columns of a Parquet file that have no NaN, from the footer of the file.
+//! Determines which floating-point columns of a Parquet file have no NaN, from the file's footer.
 //!
-//! The bounds of a column chunk leave NaN out, so that a maximum bounds the rows only if the column has no NaN: Spark
-//! orders NaN above all other numbers. Two writers let this be known:
+//! The bounds of a column chunk ignore NaN, but Spark orders NaN above all other numbers. So the maximum is an upper
+//! bound for all rows only if the column has no NaN. The files of two writers show this:
 //!
-//! - **Our own** lists the leaf columns with a NaN under the key [`NANS`], a JSON array of their numbers. The list is
-//!   trusted only in a file that names this crate as its writer (`created_by`): other programs copy the keys of files
-//!   that they read to files that they write.
-//! - **Spark's**, which is parquet-mr, compares with Java's `Double.compare`, for which NaN is the greatest number too.
-//!   A maximum that is a number is therefore the maximum of all values, even of a page. This holds from 1.10, which
-//!   brought that order, to 1.17; later releases may count NaN apart from the bounds. Tools that rewrite or merge files
-//!   copy other writers' bounds under the name of parquet-mr. So the key of Spark's version must be there, too, and
-//!   none that such tools leave: the name of the first writer, or the schema that a writer of Arrow has added.
+//! - **This crate** lists the leaf columns that contain NaN under the key [`NANS`], as a JSON array of column numbers.
+//!   The list is only trusted if the file names this crate as its writer (`created_by`), because other programs copy
+//!   keys from the files that they read to the files that they write.
+//! - **Spark** uses parquet-mr, which compares with Java's `Double.compare`, in which NaN is the greatest number, too.
+//!   So if the maximum is a number, it is the maximum of all values, also for a single page. This holds for the
+//!   versions from 1.10, which introduced this order, to 1.17; later releases may not count NaN in the bounds. Tools
+//!   that rewrite or merge files copy the bounds of other writers into files that name parquet-mr as the writer. So the
+//!   footer must also have the key with Spark's version, and none of the keys that such tools leave: the name of the
+//!   original writer, or the schema that an Arrow writer has added.
 
 use std::collections::BTreeSet;
 
 use parquet::file::metadata::ParquetMetaData;
 
-/// The key of the list of columns with NaN in a footer.
+/// The key in the footer for the list of columns with NaN.
 pub(crate) const NANS: &str = "deltalog.nan";
 
-/// The beginning of the name under which this crate writes files.
+/// The prefix of the name that this crate writes to `created_by`.
 const OURS: &str = "deltalog version ";
 
-/// The versions of parquet-mr, all `1.x`, whose maxima are NaN if there is one.
+/// The minor versions of parquet-mr 1.x whose maxima are NaN if there is a NaN.
 const PARQUET_MR: std::ops::RangeInclusive<u32> = 10..=17;
 
-/// Keys that a file of Spark itself does not have: the key of parquet-mr's rewriter, and the key of Arrow's
-/// writers.
+/// Keys that files written by Spark itself never have: the key of parquet-mr's rewriter, and the key of Arrow writers.
 const OF_OTHERS: [&str; 2] = ["original.created.by", "ARROW:schema"];
 
-/// How the writer of a file treats NaN in statistics.
+/// How the writer of a file handles NaN in statistics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum KnownNans {
-    /// Unknown: every column may have NaN.
+    /// This is unknown, so every column may have NaN.
     Nothing,
-    /// Only these leaf columns have NaN. Leaf columns inside lists and maps are not examined.
+    /// Only these leaf columns contain NaN. Leaf columns inside lists and maps were not examined.
     Only(BTreeSet<usize>),
-    /// A column chunk or a page whose maximum is a number has no NaN.
+    /// If the maximum of a column chunk or page is a number, the chunk or page has no NaN.
     ByMaximum,
 }
 
 impl KnownNans {
-    /// Reads the information about NaN in a footer.
+    /// Reads the information about NaN from a footer.
     pub(crate) fn of(metadata: &ParquetMetaData) -> Self {
         let file = metadata.file_metadata();
         let value = |key: &str| {
@@ -66,12 +66,12 @@ impl KnownNans {
         }
     }
 
-    /// Returns whether the file's writer is known, so that the footer shows which columns have no NaN.
+    /// Returns whether the file's writer is one of these two, so that the footer shows which columns have no NaN.
     pub(crate) fn is_of_known_writer(&self) -> bool {
         *self != Self::Nothing
     }
 
-    /// Returns whether a piece of a leaf column, whose maximum is a number or not, certainly has no NaN.
+    /// Returns whether a part of a leaf column certainly has no NaN, given whether its maximum is a number.
     pub(crate) fn has_none(&self, leaf: usize, has_maximum: bool) -> bool {
         match self {
             Self::Nothing => false,
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn only_known_writers_tell() {
+    fn only_files_of_known_writers_show_that_there_is_no_nan() {
         let spark = ("org.apache.spark.version", "4.3.0");
         let ours = (NANS, "[1]");
         let mr = |version: &str| format!("parquet-mr version {version} (build abc)");

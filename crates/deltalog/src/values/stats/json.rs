@@ -1,8 +1,8 @@
-//! Statistics as JSON text. Each value is still a bound after it was written.
+//! Writes statistics as JSON text. The written value is still a bound, even if it was rounded.
 //!
-//! - Numbers are written with all their digits, never through a floating-point number of lower precision.
-//! - Strings are truncated to 32 characters and timestamps to milliseconds: a minimum is rounded down, a
-//!   maximum is rounded up or left out.
+//! - Numbers are written with all their digits, and are never converted to a floating-point number of lower precision.
+//! - Strings are truncated to 32 characters, and timestamps to milliseconds. A minimum is rounded down; a maximum is
+//!   rounded up or left out.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::error::{Error, Result};
 use crate::protocol::Add;
 use crate::protocol::text::{date_text, decimal_text, json_string, timestamp_text};
 
-/// The length of the longest string that is not truncated, in characters.
+/// The maximum length of a string that is not truncated, in characters.
 const MAX_CHARACTERS: usize = 32;
 
-/// Returns `numRecords` of statistics as JSON, or `None` if they do not have it.
+/// Returns `numRecords` from statistics in JSON, or `None` if it is missing.
 pub(crate) fn num_records(stats: &str) -> Option<u64> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -27,11 +27,12 @@ pub(crate) fn num_records(stats: &str) -> Option<u64> {
     serde_json::from_str::<Count>(stats).ok().map(|count| count.num_records)
 }
 
-/// Returns the action with the number of its rows, without which rows cannot be deleted.
+/// Returns the action with its number of rows set in the statistics. Rows can only be deleted from a file whose number
+/// of rows is known.
 ///
 /// # Errors
-/// `CorruptData` if the statistics and the file disagree: rows would be lost with a file that only seems to have no
-/// other rows.
+/// `CorruptData` if the statistics and the file have different numbers of rows. If the number in the statistics were
+/// used, the file might be removed although it has more rows, which would be lost.
 pub(crate) fn with_num_records(mut add: Add, rows: u64) -> Result<Add> {
     match add.stats.as_deref().and_then(num_records) {
         Some(known) if known != rows => Err(Error::corrupt_data(format!(
@@ -46,15 +47,15 @@ pub(crate) fn with_num_records(mut add: Add, rows: u64) -> Result<Add> {
     }
 }
 
-/// Returns statistics as JSON with `tightBounds: false`: the deleted rows may have had the least or greatest value.
-/// Protocol: "Per-file Statistics".
+/// Returns statistics as JSON with `tightBounds: false`, because the deleted rows may have had the least or the
+/// greatest value. Protocol: "Per-file Statistics".
 ///
 /// # Errors `InvalidArgument` for statistics that are not a JSON object.
 pub(crate) fn with_wide_bounds(stats: &str) -> Result<String> {
     let invalid = |error: serde_json::Error| {
         Error::invalid_argument("the statistics of a file are not a JSON object").with_source(error)
     };
-    // The values are kept as they are written, because numbers must not lose digits.
+    // The values are copied as text, because numbers must not lose digits.
     let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(stats).map_err(invalid)?;
     fields.insert("tightBounds".to_owned(), serde_json::from_str("false").map_err(invalid)?);
     serde_json::to_string(&fields).map_err(invalid)
@@ -67,22 +68,22 @@ pub(super) enum Side {
     Max,
 }
 
-/// The least or greatest value of a column, as read from the footer.
+/// The least or the greatest value of a column, as the footer has it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Extreme {
     Integer(i64),
-    /// The unscaled value.
+    /// The unscaled value of a decimal.
     Decimal(i128),
     Float(f64),
     Text(String),
 }
 
-/// Returns `value` of a column of type `data_type` as JSON, or `None` if no bound can be written.
+/// Returns `value`, of a column of type `data_type`, as JSON. Returns `None` if it cannot be written as a bound.
 pub(super) fn value_json(value: &Extreme, data_type: &DataType, side: Side) -> Option<String> {
     match (value, data_type) {
         (Extreme::Integer(v), DataType::Date32) => {
             let date = date_text(i32::try_from(*v).ok()?);
-            // Readers expect `yyyy-MM-dd`, which has no room for a sign or a fifth digit of the year.
+            // Readers expect `yyyy-MM-dd`, which has no place for a sign or for years of five digits.
             (date.len() == 10).then(|| format!("\"{date}\""))
         }
         (Extreme::Integer(v), DataType::Timestamp(_, zone)) => {
@@ -98,7 +99,7 @@ pub(super) fn value_json(value: &Extreme, data_type: &DataType, side: Side) -> O
         }
         (Extreme::Integer(v), _) => Some(v.to_string()),
         (Extreme::Decimal(v), DataType::Decimal128(_, scale)) => decimal_text(*v, *scale),
-        // All digits are written, so that a reader with more precision gets the same number.
+        // All digits are written, so that readers with a higher precision get the same number.
         (Extreme::Float(v), _) => v.is_finite().then(|| format!("{v:?}")),
         (Extreme::Text(v), _) => {
             let truncated = match side {
@@ -111,10 +112,10 @@ pub(super) fn value_json(value: &Extreme, data_type: &DataType, side: Side) -> O
     }
 }
 
-/// Truncates `text` to a string that is not less than it, or returns `None` if that takes too many characters.
+/// Truncates `text` to a string that is not less than it. Returns `None` if no such string is short enough.
 ///
-/// As in the JVM writer, the first character that is dropped is replaced by a greater one. The greatest
-/// character has none above it, so it is kept; a string with too many of those has no bound.
+/// As in the JVM connector, the first dropped character is replaced by a greater one. There is none above the greatest
+/// character, so that one is kept. A string with too many of these has no bound.
 fn truncate_upwards(text: &str) -> Option<String> {
     let mut characters = text.chars();
     let mut truncated: String = characters.by_ref().take(MAX_CHARACTERS).collect();
@@ -140,7 +141,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn wide_bounds_keep_their_digits() {
+    fn bounds_with_many_digits_keep_them() {
         let text = r#"{"numRecords":3,"maxValues":{"d":123456789012345678.90},"tightBounds":true}"#;
         let expected = r#"{"maxValues":{"d":123456789012345678.90},"numRecords":3,"tightBounds":false}"#;
         assert_eq!(with_wide_bounds(text).unwrap(), expected);

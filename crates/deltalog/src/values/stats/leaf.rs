@@ -1,9 +1,9 @@
 //! Converts one statistic of one leaf column from JSON to Arrow.
 //!
-//! - A text that is not a value of the column's type becomes NULL, and so does a number that the type would round.
-//! - A timestamp whose offset has no seconds is a bound with a margin of 59 seconds, unless the offset is UTC's: the
-//!   JVM connector 3.2 and 3.3 write `+00:53` for an offset of 53 minutes and 28 seconds, such as Berlin's before
-//!   1893.
+//! - A JSON text that is not a value of the column's type becomes NULL, and so does a number that the type would round.
+//! - If the offset of a timestamp has no seconds and is not that of UTC, the timestamp is a bound with a margin of 59
+//!   seconds. The reason is that the JVM connector 3.2 and 3.3 write `+00:53` for an offset of 53 minutes and 28
+//!   seconds, such as Berlin's before 1893.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use super::json::Side;
 use crate::error::{Error, Result};
 use crate::protocol::text::{Offset, parse_date, parse_decimal, parse_timestamp};
 
-/// A builder for the values of one leaf column, one per file.
+/// Builds the values of one leaf column, one per file.
 pub(super) struct Leaf {
     data_type: DataType,
-    /// Whether the values are minima or maxima, if they are either.
+    /// Whether the values are minima, maxima or neither.
     side: Side,
     builder: Builder,
     pending: Option<Value>,
-    /// The text of a [`Value::Text`]; the buffer is used for all files.
+    /// The content of a [`Value::Text`]. The same buffer is used for all files.
     text: String,
 }
 
@@ -48,7 +48,7 @@ enum Builder {
     Text(StringBuilder),
 }
 
-/// Returns whether a column of this type may have a minimum and a maximum.
+/// Returns whether columns of this type may have a minimum and a maximum.
 pub(super) fn has_bounds(data_type: &DataType) -> bool {
     builder(data_type).is_some()
 }
@@ -77,7 +77,7 @@ impl Leaf {
         Ok(Self { data_type: data_type.clone(), side, builder, pending: None, text: String::new() })
     }
 
-    /// Sets the value of the current file. If it is called several times, the last call counts.
+    /// Sets the value of the current file. If this is called several times for a file, the last call counts.
     pub(super) fn set(&mut self, json: &str) {
         self.pending = match &self.builder {
             Builder::Boolean(_) => match json {
@@ -96,12 +96,12 @@ impl Leaf {
         };
     }
 
-    /// Drops the value of the current file.
+    /// Discards the value of the current file.
     pub(super) fn forget(&mut self) {
         self.pending = None;
     }
 
-    /// Ends the current file.
+    /// Completes the current file, and begins the next one.
     pub(super) fn end_file(&mut self) {
         match (&mut self.builder, self.pending.take()) {
             (Builder::Boolean(b), Some(Value::Boolean(v))) => b.append_value(v),
@@ -147,7 +147,7 @@ impl Leaf {
     }
 }
 
-/// Returns the content of a JSON string; returns `None` for other JSON.
+/// Returns the content of a JSON string, or `None` for any other JSON.
 fn text(json: &str) -> Option<Cow<'_, str>> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
@@ -157,7 +157,7 @@ fn text(json: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Parses integers, dates as days, and timestamps as microseconds.
+/// Parses integers; dates, as numbers of days; and timestamps, as microseconds.
 fn integer(json: &str, data_type: &DataType, side: Side) -> Option<i64> {
     let within = |min: i64, max: i64| json.parse().ok().filter(|v| (min..=max).contains(v));
     match data_type {
@@ -177,7 +177,7 @@ fn integer(json: &str, data_type: &DataType, side: Side) -> Option<i64> {
                         (false, Side::Max) => instant.checked_add(CUT_FROM_OFFSET),
                     }
                 }
-                // Some writers append `Z` to a time without a zone.
+                // Some writers append `Z` to a time although its type has no time zone.
                 ((micros, Offset::None | Offset::Seconds(0)), None) => Some(micros),
                 _ => None,
             }
@@ -186,10 +186,10 @@ fn integer(json: &str, data_type: &DataType, side: Side) -> Option<i64> {
     }
 }
 
-/// The maximum that a writer can have cut from an offset, in microseconds.
+/// The maximum amount that a writer may have cut off an offset, in microseconds.
 pub(super) const CUT_FROM_OFFSET: i64 = 59_000_000;
 
-/// Returns whether a timestamp with an offset other than `Z` ends with `±HH:mm:ss`.
+/// Returns whether a timestamp, whose offset is not `Z`, ends with an offset that has seconds (`±HH:mm:ss`).
 fn has_seconds_in_offset(text: &str) -> bool {
     let sign = text.len().checked_sub("+00:00:00".len()).and_then(|at| text.as_bytes().get(at));
     matches!(sign, Some(b'+' | b'-'))
@@ -211,7 +211,8 @@ fn float(json: &str, data_type: &DataType) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// Parses a decimal from a JSON number, or from a string of one, without going through a floating-point number.
+/// Parses a decimal from a JSON number, or from a JSON string that contains a number, without using floating-point
+/// numbers.
 fn decimal(json: &str, precision: u8, scale: i8) -> Option<i128> {
     parse_decimal(text(json).as_deref().unwrap_or(json), precision, scale)
 }

@@ -1,11 +1,11 @@
-//! Per-file statistics: from JSON and from the structs of checkpoints to Arrow, from Arrow to bounds for
-//! pruning, and from a Parquet footer or rows to JSON. (PROTOCOL, "Per-file Statistics".)
+//! Per-file statistics. They are decoded from JSON and from the structs of checkpoints to Arrow columns, used as bounds
+//! for pruning, and computed from Parquet footers or from rows. (PROTOCOL, "Per-file Statistics".)
 //!
 //! - Only the requested leaf columns are decoded.
-//! - A statistic that cannot be read is treated as unknown, without any other effect: the file stays in the table and
-//!   is not pruned by it.
-//! - Written statistics are always bounds, even though the protocol allows truncation: a minimum is rounded down, and a
-//!   maximum is rounded up or left out.
+//! - A statistic that cannot be read is treated as unknown. This has no other effect: the file stays in the table, and
+//!   is not pruned by this statistic.
+//! - Statistics that this crate writes are always bounds, although the protocol allows truncation: a minimum is rounded
+//!   down, and a maximum is rounded up or left out.
 
 mod bounds;
 mod by_path;

@@ -1,13 +1,14 @@
-//! Converts `add.stats_parsed`, a struct column of a checkpoint, to the form of [`super::decode_stats`].
+//! Converts `add.stats_parsed`, a struct column of a checkpoint, to the columns that [`super::decode_stats`] returns.
 //! (PROTOCOL, "Checkpoint Schema".)
 //!
 //! ```text
 //! stats_parsed.minValues.a: Int32   ──the table has a: Int64──>   minValues.a: Int64
 //! ```
 //!
-//! - Fields are found by name. A field with another type than the table's is converted if no value can change, and is
-//!   unknown otherwise. Types can differ because of "Type Widening", INT96, and other units of time.
-//! - A field that is NULL, or is in a struct that is NULL, is unknown.
+//! - Fields are found by name. If a field does not have the table's type, it is converted if this cannot change any
+//!   value; otherwise it is treated as unknown. Types can differ because of "Type Widening", INT96, and other units of
+//!   time.
+//! - A field that is NULL, or is inside a struct that is NULL, is unknown.
 
 use std::sync::Arc;
 
@@ -20,11 +21,11 @@ use crate::error::{Error, Result};
 use crate::expression::predicate::ColumnPath;
 use crate::values::conversion::{Misfit, convert, is_convertible};
 
-/// Converts `parsed`, a `stats_parsed` column of any shape, to a struct array of [`stats_fields`] for the leaf
-/// columns `columns` of a table with schema `schema`.
+/// Converts `parsed`, a `stats_parsed` column of any structure, to a struct array of [`stats_fields`] for `columns`,
+/// leaf columns of a table with the schema `schema`.
 ///
 /// # Errors
-/// `InvalidArgument` if a column is not a leaf column of `schema`. The content of `parsed` never causes an
+/// `InvalidArgument` if a column is not a leaf column of `schema`. Whatever `parsed` contains, it never causes an
 /// error.
 pub fn normalize_stats(parsed: &StructArray, schema: &Schema, columns: &[ColumnPath]) -> Result<StructArray> {
     let fields = stats_fields(schema, columns)?;
@@ -32,7 +33,7 @@ pub fn normalize_stats(parsed: &StructArray, schema: &Schema, columns: &[ColumnP
     Ok(with_default_tight_bounds(&stats, parsed.len()))
 }
 
-/// Returns `array` as a struct of `fields`, with NULL for fields that it does not have.
+/// Returns `array` as a struct of `fields`. Fields that it lacks are NULL.
 fn as_struct(array: Option<&ArrayRef>, fields: &Fields, rows: usize) -> Result<StructArray> {
     let found = array.and_then(|array| array.as_struct_opt());
     let child = |field: &arrow::datatypes::FieldRef| -> Result<ArrayRef> {
@@ -59,17 +60,17 @@ fn visible(parent: &StructArray, name: &str) -> Option<ArrayRef> {
     Some(make_array(child.to_data().into_builder().nulls(nulls).build().ok()?))
 }
 
-/// Converts bounds to type `to`, with NULL for values that do not fit; returns `None` if their order or values could
-/// change.
+/// Converts bounds to type `to`. Values that do not fit become NULL. Returns `None` if the order of the values or the
+/// values themselves could change.
 ///
-/// Timestamps of a finer unit are rounded down to microseconds. This keeps a minimum a lower bound, and maxima are
-/// widened to the end of their millisecond later.
+/// Timestamps with a finer unit are rounded down to microseconds. A minimum then remains a lower bound, and a maximum
+/// is later widened to the end of its millisecond.
 pub(crate) fn lossless(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
     let is_trusted = match (array.data_type(), to) {
-        // INT96 values and timestamps of old writers have no zone and are in UTC, so they fit a column with a
-        // zone. An instant does not fit a column without one.
+        // INT96 values and the timestamps of old writers have no time zone and are in UTC, so they fit a column with a
+        // time zone. An instant does not fit a column without one.
         (DataType::Timestamp(_, Some(_)), DataType::Timestamp(_, None)) => false,
-        // Strings stored as bytes may have been compared as signed bytes.
+        // Strings that are stored as bytes may have been compared as signed bytes, so their bounds are not used.
         (from, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => from.is_string(),
         _ => true,
     };

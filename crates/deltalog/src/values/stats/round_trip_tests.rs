@@ -1,4 +1,4 @@
-//! Statistics collected from Parquet files and decoded again, and malformed texts.
+//! Tests that collect statistics from Parquet files and decode them again, and tests with malformed JSON texts.
 
 use super::{CollectOptions, IndexedColumns, NANS, StatsBounds, collect_stats, decode_stats, leaf_columns};
 use crate::expression::predicate::{ColumnPath, FileBounds, ParseMode, filter_mask, parse, prune};
@@ -13,8 +13,8 @@ use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Writes `batch` to a Parquet file as this crate does, with a note whether there is no NaN, and returns the file's
-/// footer.
+/// Writes `batch` to a Parquet file in the same way as this crate, With `without_nan`, the file states that no column
+/// has NaN. Returns the file's footer.
 fn written(batch: &RecordBatch, rows_per_group: usize, without_nan: bool) -> ParquetMetaData {
     let nans = KeyValue::new(NANS.to_owned(), "[]".to_owned());
     let properties = WriterProperties::builder()
@@ -86,7 +86,7 @@ fn batch(rows: &[Row]) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, a)| (n, a, true))).unwrap()
 }
 
-/// Asserts for each column that all rows are within its bounds and that its NULL count is right.
+/// Asserts that the rows of each column are within the column's bounds, and that its number of NULLs is right.
 fn assert_bounds_hold(bounds: &StatsBounds, batch: &RecordBatch) -> Result<(), TestCaseError> {
     for (path, data_type) in leaf_columns(&batch.schema()) {
         let column = match path.parts() {
@@ -149,11 +149,11 @@ proptest! {
         let bounds = StatsBounds::new(stats.clone(), None).unwrap();
         prop_assert_eq!(bounds.num_records().unwrap().value(0), rows.len() as i64);
         assert_bounds_hold(&bounds, &batch)?;
-        // Bounds are tight where nothing is truncated.
+        // Where no value is truncated, the bounds are the exact values.
         let min = bounds.min(&ColumnPath::new(["i64"])).unwrap();
         let expected = rows.iter().filter_map(|r| r.1).min();
         prop_assert_eq!(first::<Int64Type>(&min), expected);
-        // The bounds of decimals are wider than their text, because other writers may have rounded it.
+        // The bounds of decimals are wider than their text, because other writers may have rounded the text.
         let max = stats.column_by_name("maxValues").unwrap().as_struct().column_by_name("d38").unwrap();
         let expected = rows.iter().filter_map(|r| r.2).max().map(|v| i128::from(v) * 10i128.pow(20));
         prop_assert_eq!(first::<Decimal128Type>(max), expected);
@@ -165,7 +165,7 @@ proptest! {
         let expected = least.map(|s| s.chars().take(32).collect::<String>());
         let min = min.as_string::<i32>().iter().next().flatten();
         prop_assert_eq!(min.is_some(), expected.is_some());
-        // The Parquet writer itself truncates after 64 bytes.
+        // The Parquet writer itself truncates values after 64 bytes.
         let is_tight = |min: &str, least: &str| {
             min == least || (least.starts_with(min) && least.len() > 64 && min.len() > 60)
         };
@@ -228,7 +228,7 @@ fn a_value_that_does_not_parse_loses_only_its_own_statistic() {
     }
 }
 
-/// Returns the bounds of one column from the minimum and maximum in a text.
+/// Returns the bounds of one column, decoded from its minimum and maximum in JSON.
 fn bounds_of(data_type: DataType, min: &str, max: &str) -> [Option<String>; 2] {
     let schema = Schema::new(vec![Field::new("a", data_type, true)]);
     let text = format!(r#"{{"numRecords":2,"minValues":{{"a":{min}}},"maxValues":{{"a":{max}}}}}"#);
@@ -242,7 +242,7 @@ fn bounds_of(data_type: DataType, min: &str, max: &str) -> [Option<String>; 2] {
 }
 
 #[test]
-fn a_cut_offset_widens_bounds_to_both_sides() {
+fn an_offset_without_seconds_widens_both_bounds() {
     let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     for (offset, expected) in [
         ("+00:53", ["1899-12-31T23:06:01Z", "1899-12-31T23:07:59.000999Z"]),
@@ -260,7 +260,7 @@ fn a_cut_offset_widens_bounds_to_both_sides() {
 }
 
 #[test]
-fn an_end_of_64_bits_in_a_long_decimal_is_no_bound() {
+fn an_end_of_the_64_bit_range_is_not_a_bound_of_a_long_decimal() {
     let unknown = [None, None];
     let (min, max) = ("-9223372036854775808", "9223372036854775807");
     for precision in [19, 38] {
@@ -269,9 +269,9 @@ fn an_end_of_64_bits_in_a_long_decimal_is_no_bound() {
     let of_38 = |scale, min: &str, max: &str| bounds_of(DataType::Decimal128(38, scale), min, max);
     assert_eq!(of_38(0, "-9.223372036854775808e18", "9223372036854775808"), unknown);
     assert_eq!(of_38(2, "-9.223372036854776e18", "9.223372036854775807e18"), unknown);
-    // The digits of such a number, as a double.
+    // A double with the digits of such a number.
     assert_eq!(of_38(2, "-92233720368547758.08", "9.223372036854776e16"), unknown);
-    // Another number of as many digits, and a type that has only 64-bit integers.
+    // Another number with equally many digits, and a type in which all numbers fit in 64 bits.
     let [min, max] = of_38(0, "-9223372036854000000", "9223372036854000000");
     assert!(min.unwrap().starts_with("-922337203685400") && max.unwrap().starts_with("922337203685400"));
     let all_of_18 = ["-999999999999999999", "999999999999999999"];

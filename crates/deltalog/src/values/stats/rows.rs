@@ -1,7 +1,7 @@
-//! Computes the statistics of a column from its values, for files whose footers do not have them. (PROTOCOL, "Per-file
+//! Computes the statistics of a column from its values, for files whose footers lack them. (PROTOCOL, "Per-file
 //! Statistics".)
 //!
-//! - NaN is never a minimum. A column with NaN has no maximum: Spark orders NaN above all other numbers.
+//! - NaN is never a minimum. A column with NaN has no maximum, because Spark orders NaN above all other numbers.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
@@ -12,7 +12,8 @@ use super::json::{Extreme, Side, value_json};
 use crate::error::{Error, Result};
 use crate::expression::predicate::ColumnPath;
 
-/// Returns whether columns of a type get a minimum and a maximum. As with the JVM writer, booleans and binary do not.
+/// Returns whether columns of a type get a minimum and a maximum. As with the JVM connector, booleans and binary
+/// columns do not.
 pub(crate) fn is_bounded(data_type: &DataType) -> bool {
     data_type.is_signed_integer()
         || matches!(
@@ -26,7 +27,7 @@ pub(crate) fn is_bounded(data_type: &DataType) -> bool {
         )
 }
 
-/// The statistics of the column's values so far.
+/// The statistics of the values added so far.
 #[derive(Debug)]
 pub(crate) struct ColumnValues {
     path: ColumnPath,
@@ -37,7 +38,8 @@ pub(crate) struct ColumnValues {
 }
 
 impl ColumnValues {
-    /// Begins with no values, for the column at `path`, its name in statistics, of this type.
+    /// Creates statistics without values for the column at `path`, whose type is given. `path` is its name in the
+    /// statistics.
     pub(crate) fn of(path: ColumnPath, data_type: DataType) -> Self {
         Self { path, data_type, extremes: None, has_nan: false, nulls: 0 }
     }
@@ -68,7 +70,7 @@ impl ColumnValues {
         }
     }
 
-    /// Returns the least and the greatest of some values, if there are any that can be compared.
+    /// Returns the least and the greatest of the values, if any of them can be compared.
     fn extremes_of(&mut self, values: &ArrayRef) -> Result<Option<(Extreme, Extreme)>> {
         use arrow::compute::{max, max_string, min, min_string};
 
@@ -135,7 +137,7 @@ fn greater(a: Extreme, b: Extreme) -> Extreme {
     if is_less(&a, &b) { b } else { a }
 }
 
-/// Compares two values of one column.
+/// Compares two values of the same column.
 fn is_less(a: &Extreme, b: &Extreme) -> bool {
     match (a, b) {
         (Extreme::Integer(a), Extreme::Integer(b)) => a < b,

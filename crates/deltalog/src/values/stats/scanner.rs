@@ -1,15 +1,15 @@
-//! Extracts a few values from a JSON text without parsing the rest.
+//! Extracts a few values from a JSON text without parsing the rest of it.
 //!
 //! ```text
 //! {"numRecords":2,"minValues":{"a":1,"b":{"c":"x"}}}
 //!               └ a value, as text      └ a value, as text
 //! ```
 //!
-//! - The bytes are read in one pass; values that were not requested are skipped by counting brackets outside
-//!   of strings.
-//! - A text that is truncated, or continues after its closing bracket, is refused.
+//! - The bytes are read in one pass. Values that were not requested are skipped by counting the brackets outside of
+//!   strings.
+//! - A text that is truncated, or that continues after its closing bracket, is refused.
 //! - The content of a skipped value is not checked. The caller decides whether a returned value is valid.
-//! - Nothing recurses, so no text can exhaust the stack.
+//! - No function is recursive, so no text can exhaust the stack.
 
 use std::borrow::Cow;
 
@@ -43,25 +43,25 @@ impl<'t> Scanner<'t> {
         Some(())
     }
 
-    /// Returns whether only white space is left.
+    /// Returns whether only white space follows.
     pub(super) fn is_at_end(&mut self) -> bool {
         self.skip_space();
         self.at == self.text.len()
     }
 
-    /// Returns whether an object begins here.
+    /// Returns whether an object begins at this position.
     pub(super) fn is_object(&self) -> bool {
         self.peek() == Some(b'{')
     }
 
-    /// Advances to the first value of the object that begins here, and returns its key.
+    /// Advances to the first value of the object that begins at this position. Returns the key of the value.
     pub(super) fn enter(&mut self) -> Option<Member<'t>> {
         self.take(b'{')?;
         self.skip_space();
         if self.take(b'}').is_some() { Some(Member::End) } else { self.key() }
     }
 
-    /// Advances from the end of a value to the next value of the same object, and returns its key.
+    /// Advances from the end of a value to the next value of the same object. Returns the key of that value.
     pub(super) fn next(&mut self) -> Option<Member<'t>> {
         self.skip_space();
         if self.take(b'}').is_some() {
@@ -89,7 +89,7 @@ impl<'t> Scanner<'t> {
         Some(Member::Value(key))
     }
 
-    /// Advances to the end of the value that begins here, and returns its text.
+    /// Advances to the end of the value that begins at this position. Returns the text of the value.
     pub(super) fn value(&mut self) -> Option<&'t str> {
         let start = self.at;
         match self.peek()? {
@@ -105,7 +105,7 @@ impl<'t> Scanner<'t> {
         self.text.get(start..self.at)
     }
 
-    /// Advances past the string that begins here.
+    /// Advances past the string that begins at this position.
     fn string(&mut self) -> Option<()> {
         let bytes = self.text.as_bytes();
         self.at += 1;
@@ -119,7 +119,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Advances past the object or array that begins here.
+    /// Advances past the object or array that begins at this position.
     fn brackets(&mut self) -> Option<()> {
         let bytes = self.text.as_bytes();
         let mut open = 0usize;
@@ -141,10 +141,10 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// Returns the first position from `at` on whose byte is marked by `marks`.
+/// Returns the first position, from `at` on, whose byte `marks` marks.
 ///
-/// `marks` takes eight bytes at once and sets the highest bit of those it looks for. It may also set bits of
-/// other bytes after the first match.
+/// `marks` takes eight bytes at once, and sets the highest bit of the bytes it looks for. After the first of them, it
+/// may also set the bits of other bytes.
 fn find(bytes: &[u8], mut at: usize, marks: impl Fn(u64) -> u64) -> Option<usize> {
     while let Some(word) = bytes.get(at..at + 8).and_then(|eight| eight.try_into().ok()) {
         let found = marks(u64::from_le_bytes(word));
@@ -154,7 +154,7 @@ fn find(bytes: &[u8], mut at: usize, marks: impl Fn(u64) -> u64) -> Option<usize
         at += 8;
     }
     let rest = bytes.get(at..)?;
-    // No caller looks for this byte.
+    // The padding is a byte for which no caller looks.
     let mut word = [b'0'; 8];
     word.get_mut(..rest.len())?.copy_from_slice(rest);
     let found = marks(u64::from_le_bytes(word));
@@ -191,7 +191,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    /// Returns the members of an object as texts, or `None` if the text is refused.
+    /// Returns the members of an object, with their values as text, or `None` if the text is refused.
     fn members(text: &str) -> Option<Vec<(String, String)>> {
         let mut scanner = Scanner::new(text);
         let mut found = Vec::new();

@@ -1,7 +1,7 @@
-//! The statistics of one file as a JSON tree, which can be read, extended and written again. (PROTOCOL, "Per-file
-//! Statistics".)
+//! The statistics of one file as a tree of JSON values, which can be read, changed and written again. (PROTOCOL,
+//! "Per-file Statistics".)
 //!
-//! - Values keep their text, because numbers must not lose digits.
+//! - Values are kept as text, because numbers must not lose digits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -25,12 +25,12 @@ pub(crate) struct StatsTree {
 }
 
 impl StatsTree {
-    /// Returns the statistics of a file with this number of rows, without columns.
+    /// Creates the statistics of a file with this number of rows, without statistics of columns.
     pub(crate) fn of_rows(rows: i64) -> Self {
         Self { rows: Some(rows), ..Self::default() }
     }
 
-    /// Parses statistics. Unknown fields are dropped; returns `None` for text that is not a JSON object.
+    /// Parses statistics. Unknown fields are dropped. Returns `None` if the text is not a JSON object.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let fields: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
         let object =
@@ -51,12 +51,12 @@ impl StatsTree {
         self.rows
     }
 
-    /// Returns whether the statistics explicitly say that minima and maxima are values of the file.
+    /// Returns whether the statistics explicitly say that minima and maxima are values that occur in the file.
     pub(crate) fn says_tight(&self) -> bool {
         self.is_tight == Some(true)
     }
 
-    /// Returns whether minima and maxima are values of the file.
+    /// Returns whether minima and maxima are values that occur in the file.
     pub(crate) fn is_tight(&self) -> bool {
         self.is_tight != Some(false)
     }
@@ -77,17 +77,17 @@ impl StatsTree {
         self.is_own
     }
 
-    /// Marks the statistics as computed by this crate, or not.
+    /// Marks the statistics as computed by this crate, or removes the mark.
     pub(crate) fn set_own(&mut self, is_own: bool) {
         self.is_own = is_own;
     }
 
-    /// Returns whether nothing is known about any column.
+    /// Returns whether there are no statistics of any column.
     pub(crate) fn has_no_columns(&self) -> bool {
         [&self.min, &self.max, &self.nulls].iter().all(|object| object.is_empty())
     }
 
-    /// Sets the number of rows, and whether minima and maxima are values of the file.
+    /// Sets the number of rows, and whether minima and maxima are values that occur in the file.
     pub(crate) fn set_rows(&mut self, rows: i64, is_tight: Option<bool>) {
         (self.rows, self.is_tight) = (Some(rows), is_tight);
     }
@@ -121,12 +121,12 @@ impl StatsTree {
     }
 }
 
-/// A JSON object under construction, with its members in insertion order.
+/// A JSON object that is being built. Its members are kept in the order in which they were added.
 #[derive(Debug, Clone, Default)]
 struct Object {
-    /// `None` for a member that was removed.
+    /// The value; `None` if the member was removed.
     members: Vec<Option<(String, Member)>>,
-    /// The index of each member by its name: tables may have many thousand columns.
+    /// The index of each member, by name. It is needed because tables may have many thousand columns.
     by_name: HashMap<String, usize>,
 }
 
@@ -147,14 +147,14 @@ impl Object {
                 Some(inner) => Member::Object(inner),
                 None => Member::Value(json.get().to_owned()),
             };
-            // If several have the same name, the first one is found, and all are kept.
+            // If several members have the same name, all of them are kept, and the first one is found.
             object.by_name.entry(name.clone()).or_insert(object.members.len());
             object.members.push(Some((name, member)));
         }
         Some(object)
     }
 
-    /// Returns whether there is no value in it or in any nested object.
+    /// Returns whether neither this object nor any nested object contains a value.
     fn is_empty(&self) -> bool {
         self.members.iter().flatten().all(|(_, member)| match member {
             Member::Value(_) => false,
@@ -227,7 +227,7 @@ impl Object {
     }
 }
 
-/// The members of a JSON object, in their order.
+/// The members of a JSON object, in order.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
@@ -258,7 +258,7 @@ mod tests {
     use crate::expression::predicate::ColumnPath;
 
     #[test]
-    fn what_is_not_set_stays_as_it_was() {
+    fn members_that_are_not_set_stay_unchanged() {
         let text = concat!(
             r#"{"numRecords":3,"minValues":{"d":1234567890123456.70,"s":{"x":1,"y":"b"}},"maxValues":{},"#,
             r#""nullCount":{"s":{"x":0},"l":2}}"#
