@@ -1,4 +1,4 @@
-//! Errors, and their kinds according to what a caller can do about them.
+//! The error type of the crate. Errors are classified by what a caller can do about them.
 //!
 //! The whole crate uses one opaque [`Error`] type. Its [`ErrorKind`] is what callers branch on; the rest is context:
 //! the table, the version, the file, the line, a hint, and the source. As the error is passed up, each layer adds what
@@ -41,12 +41,12 @@ pub enum ErrorKind {
     InvalidArgument,
     /// The data to be written does not fit the schema or the constraints of the table.
     SchemaMismatch,
-    /// Another writer's commit makes this one impossible; nothing was committed.
+    /// A commit of another writer conflicts with this one. Nothing was committed.
     CommitConflict,
     /// The store's answer was lost and the commit could not be read back: it may or may not be in the log. To find out,
     /// pass [`Error::transaction_id`] to [`find_commit`](crate::commit::find_commit).
     CommitStateUnknown,
-    /// The store refused or failed a request; the same call may succeed later.
+    /// The store refused a request, or failed. The same call may succeed later.
     Unavailable,
     /// The store refused the caller's credentials or permissions.
     PermissionDenied,
@@ -71,7 +71,7 @@ struct Inner {
 }
 
 impl Error {
-    /// A new error of `kind`; `message` says what happened, in one sentence without a full stop.
+    /// Creates an error of `kind`. `message` says what happened, in one sentence without a full stop.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
@@ -168,7 +168,7 @@ impl Error {
         self
     }
 
-    /// Keeps the error that caused this one.
+    /// Sets the error that has caused this one.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Source>) -> Self {
         self.0.source.get_or_insert_with(|| source.into());

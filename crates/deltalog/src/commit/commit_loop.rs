@@ -134,7 +134,7 @@ struct Attempts<'a> {
     row_deletes: RowDeletes<'a>,
     head: Head,
     winners: Winners,
-    /// The lines that are the same in every attempt.
+    /// The lines of the commit that are the same in every attempt.
     fixed_lines: Vec<Bytes>,
     /// The `add` actions, if they are the same in every attempt.
     adds: Option<EncodedAdds>,

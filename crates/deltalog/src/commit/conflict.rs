@@ -33,7 +33,7 @@ pub enum ConflictReason {
     ConcurrentAppend {
         /// The path of an added file.
         file: String,
-        /// The part of what this transaction has read that the file may belong to.
+        /// Which part of what this transaction has read the file may belong to.
         read: WhatWasRead,
     },
     /// The other commit removed a file that this transaction has read.

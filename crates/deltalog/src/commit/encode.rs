@@ -41,9 +41,9 @@ impl Lines {
 /// The `add` actions of a commit.
 #[derive(Debug, Clone)]
 pub(super) struct EncodedAdds {
-    /// Their lines.
+    /// The lines of these actions in the commit.
     pub(super) lines: Vec<Bytes>,
-    /// The same actions as record batches with the log's columns.
+    /// The `add` actions as record batches with the log's columns.
     pub(super) batches: Vec<RecordBatch>,
 }
 

@@ -1,4 +1,4 @@
-//! Finding a commit by its transaction id. Protocol: "Commit Provenance Information".
+//! Finds a commit by its transaction id. Protocol: "Commit Provenance Information".
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::{CommitFile, LOG_DIRECTORY, read_commit_info};

@@ -29,9 +29,9 @@ pub(super) fn removes(
 /// What happens to the rows of a removed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowsOfFile {
-    /// They are removed from the table.
+    /// The rows are removed from the table.
     Removed,
-    /// They are now in another file, so the data does not change.
+    /// The rows are now in another file, so the data does not change.
     Moved,
 }
 

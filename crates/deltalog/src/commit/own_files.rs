@@ -101,7 +101,7 @@ pub(crate) fn discard_unused<T>(
 /// Deletes a file with deletion vectors that no version refers to.
 pub(crate) fn delete_vectors(storage: &Storage, path: &str) {
     if let Err(error) = storage.delete(path) {
-        tracing::warn!(table = storage.url(), file = path, %error, "an unused file of deletion vectors remains");
+        tracing::warn!(table = storage.url(), file = path, %error, "an unused deletion vector file remains");
     }
 }
 
@@ -137,7 +137,7 @@ fn delete_unused(storage: &Storage, paths: &[String], find: impl FnOnce(&[String
         }
         Err(error) => {
             let table = storage.url();
-            tracing::warn!(table, %error, "the files of a write that failed remain, because the table cannot be read");
+            tracing::warn!(table, %error, "the files of a failed write remain: the table cannot be read");
         }
     }
 }

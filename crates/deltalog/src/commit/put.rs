@@ -101,7 +101,7 @@ impl Putter<'_> {
         Err(self.unknown(version, cause))
     }
 
-    /// Reads `version` and returns whose commit it is; `None` if there is none.
+    /// Reads the commit of `version`, and returns which writer has made it; `None` if the version does not exist.
     ///
     /// # Errors
     /// `CorruptLog` for a commit without readable provenance; also errors of the store.

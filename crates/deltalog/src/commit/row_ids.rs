@@ -100,7 +100,7 @@ impl RowIds {
         }
         let configuration = Configuration { row_id_high_water_mark: self.high_water_mark };
         let configuration = serde_json::to_string(&configuration).map_err(|error| {
-            Error::invalid_argument("the high water mark cannot be written").with_source(error)
+            Error::invalid_argument("the high water mark of row ids cannot be written").with_source(error)
         })?;
         Ok(Some(DomainMetadata { domain: ROW_TRACKING_DOMAIN.to_owned(), configuration, removed: false }))
     }

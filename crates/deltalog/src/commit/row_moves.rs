@@ -172,7 +172,7 @@ mod tests {
             cuts in prop::collection::btree_set(0..200_u64, 0..3),
         ) {
             let live: Vec<u64> = (0..rows).filter(|row| !deleted.contains(row)).collect();
-            // The first part is at the end of a file, the others are files of their own.
+            // The first part is at the end of a file. Each of the other parts fills a file.
             let bounds: Vec<u64> = cuts.into_iter().chain([live.len() as u64])
                 .map(|cut| cut.min(live.len() as u64)).collect();
             let (mut parts, mut copy, mut last) = (Vec::new(), BTreeMap::new(), 0);

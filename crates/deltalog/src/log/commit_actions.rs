@@ -129,9 +129,9 @@ impl Iterator for CommitActions {
 pub struct CommitEntry {
     /// The version.
     pub version: u64,
-    /// The time when it was committed, in milliseconds since the epoch.
+    /// The time when the version was committed, in milliseconds since the epoch.
     pub timestamp_ms: i64,
-    /// The content of its `commitInfo`, if the writer has recorded one.
+    /// The content of the commit's `commitInfo`, if the writer has recorded one.
     pub info: Option<CommitInfo>,
     /// All actions, one row each, with the columns of [`commit_actions_schema`].
     pub actions: RecordBatch,

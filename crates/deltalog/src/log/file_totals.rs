@@ -71,9 +71,9 @@ impl FileSizeHistogram {
 /// The totals of the deletion vectors of a version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct VectorTotals {
-    /// The number of rows that they mark as deleted.
+    /// The number of rows that deletion vectors mark as deleted.
     pub(crate) deleted_records: i64,
-    /// The number of files that have one.
+    /// The number of files that have a deletion vector.
     pub(crate) vectors: i64,
 }
 
@@ -89,11 +89,11 @@ pub(crate) enum Change {
 pub(crate) struct FileTotals {
     /// The number of files.
     pub(crate) files: u64,
-    /// The sum of their sizes in bytes.
+    /// The sum of the sizes of the files in bytes.
     pub(crate) bytes: u64,
-    /// The distribution of their sizes, if known.
+    /// The distribution of the files' sizes, if it is known.
     pub(crate) sizes: Option<FileSizeHistogram>,
-    /// The totals of their deletion vectors, if known.
+    /// The totals of the files' deletion vectors, if they are known.
     pub(crate) vectors: Option<VectorTotals>,
     /// The number of files by their number of deleted rows, in the bins of the protocol, if known.
     pub(crate) deleted_record_counts: Option<Vec<i64>>,

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::log_name::LogFileName;
 use crate::storage::{FileMeta, Storage, Surroundings};
 
-/// The log to list, and what must not be used of it.
+/// The log to list, and the parts of it that must not be used.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentSource<'a> {
     pub(crate) storage: &'a Storage,

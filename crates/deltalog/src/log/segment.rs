@@ -87,7 +87,7 @@ pub(crate) enum Newer {
 pub(crate) enum Fate {
     /// The version exists, or there is no evidence that it does not.
     There,
-    /// A clean-up of the log has deleted its commit. A checkpoint of a newer version exists.
+    /// A clean-up of the log has deleted the commit of the version. A checkpoint of a newer version exists.
     CleanedUp,
     /// The table was dropped, and perhaps another table was created in its place.
     Dropped(Error),

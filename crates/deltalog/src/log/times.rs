@@ -34,7 +34,7 @@ pub enum InCommitTimestamps {
     Always,
     /// All versions from the one that enabled them on.
     Since {
-        /// The version that enabled them.
+        /// The version that enabled in-commit timestamps.
         version: u64,
         /// The in-commit timestamp of that version, in milliseconds since the epoch.
         timestamp_ms: i64,

@@ -126,7 +126,7 @@ impl PathResolver {
         self.table.same_store(&other.table) && self.table.path == other.table.path
     }
 
-    /// Returns whether the other table is below the root of this one.
+    /// Returns whether the table of `other` is below the root of this table.
     pub(crate) fn contains_table(&self, other: &Self) -> bool {
         self.table.strip(&other.table).is_some()
     }

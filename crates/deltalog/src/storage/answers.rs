@@ -56,7 +56,7 @@ pub(super) struct Settings {
 
 /// The setting for how long a store that uses HTTP may take to respond.
 #[cfg_attr(not(feature = "_cloud"), expect(dead_code, reason = "custom stores have no settings"))]
-pub(super) const SILENCE_OF_HTTP: &str = "the storage option 'read_timeout' is the time for which a store may be \
+pub(super) const SILENCE_OF_HTTP: &str = "the storage option 'read_timeout' limits the time for which a store may be \
                                           silent in one request, 'retry_timeout' in all of them";
 
 /// A request, without any part that may be secret.
@@ -350,7 +350,7 @@ impl Refusal {
                     None => "set the storage option 'aws_region' to the bucket's region".to_owned(),
                 })
             }
-            (300..=399, _) => Verdict::new(InvalidArgument, "the endpoint sends requests elsewhere")
+            (300..=399, _) => Verdict::new(InvalidArgument, "the endpoint redirects requests to another place")
                 .hint(format!("check the endpoint ({host})")),
             (_, "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" | "RequestExpired") => {
                 expired(credentials)
@@ -561,7 +561,7 @@ mod tests {
         assert!(verdict(301, None, Some("eu-north-1")).hint.unwrap().contains("'eu-north-1'"));
         for code in [None, Some("ResourceMoved")] {
             let other = verdict(301, code, None);
-            assert_eq!(other.message, "the endpoint sends requests elsewhere");
+            assert_eq!(other.message, "the endpoint redirects requests to another place");
             assert!(!other.hint.unwrap().contains("aws"));
         }
     }

@@ -121,7 +121,8 @@ mod descriptors {
 
     use super::{Place, Refused};
 
-    /// With these flags, opening a pipe that has no writer does not block, and opening a terminal does not make it the
+    /// The flags with which files are opened. With them, opening a pipe that has no writer does not block, and opening
+    /// a terminal does not make it the process's own terminal.
     /// process's own terminal.
     const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 

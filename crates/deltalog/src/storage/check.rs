@@ -56,7 +56,7 @@ impl Storage {
         match self.create_for_check(path, "second")? {
             PutOutcome::AlreadyExists if self.read(path)? == "first" => Ok(()),
             _ => Err(Error::unsupported(
-                "the store replaces files that it is asked to create: a commit could be lost",
+                "the store replaces existing files instead of refusing to create them: a commit could be lost",
             )
             .in_table(self.url())
             .with_hint(

@@ -59,7 +59,7 @@ use crate::runtime::interrupt;
 /// The maximum number of attempts to put an entry or a file that turns out to be missing afterwards. After that, the
 /// commit rule repeats the whole commit.
 const TRIES: u32 = 3;
-/// The pause after the first of these attempts. It doubles after each further attempt.
+/// The pause after the first attempt to put an entry or a file. It doubles after each further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The coordinator that decides the commits of a table.
@@ -144,7 +144,8 @@ impl Storage {
         self.coordinated_by(coordinator, &scheme, false)
     }
 
-    /// Does the same with the coordinator that the options of the store configure.
+    /// Returns the same table, with commits that are decided by the coordinator that the options of the store
+    /// configure.
     #[cfg(feature = "_cloud")]
     pub(super) fn coordinated_by_store(self, coordinator: Arc<dyn CommitCoordinator>, scheme: &str) -> Self {
         self.coordinated_by(coordinator, scheme, true)

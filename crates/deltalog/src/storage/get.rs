@@ -30,7 +30,7 @@ impl Storage {
         }
     }
 
-    /// Does the same for a file in the store, without asking a coordinator for it.
+    /// Returns the metadata of a file in the store, without asking a coordinator for the file.
     pub(super) fn head_stored(&self, path: &str) -> Result<Option<FileMeta>> {
         let located = self.path(path)?;
         match &self.backend {

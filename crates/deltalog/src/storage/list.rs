@@ -15,9 +15,9 @@ use crate::runtime::interrupt;
 /// Whether a listing includes the files in nested directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// It includes all files below the directory, at any depth.
+    /// The listing includes all files below the directory, at any depth.
     All,
-    /// It includes only files directly in the directory.
+    /// The listing includes only files directly in the directory.
     One,
 }
 

@@ -31,8 +31,8 @@ impl Storage {
         Self::open_any(uri, options, None)
     }
 
-    /// Does the same with the credentials that `provider` returns, instead of credentials from the options or the
-    /// environment.
+    /// Opens the location `uri` in the same way as [`Storage::open`], but with the credentials that `provider` returns,
+    /// instead of credentials from the options or the environment.
     ///
     /// # Errors
     /// As [`Storage::open`]. If the provider fails, its error becomes the error of the first request.
@@ -115,7 +115,7 @@ impl Storage {
             Error::invalid_argument("the location is not a valid path")
                 .in_table(location::redacted(&url))
                 .with_source(error)
-                .with_hint("choose a path without control characters, or one in the form of a URL")
+                .with_hint("choose a path without control characters, or write the location as a URL")
         })?;
         Ok(Self {
             url: Arc::new(url),

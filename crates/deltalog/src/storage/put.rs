@@ -73,8 +73,8 @@ impl Storage {
             Ok(e_tag) => Ok((PutOutcome::Created, e_tag.as_deref().map(cache::tag))),
             Err(failure) if failure.is_existing() => Ok((PutOutcome::AlreadyExists, None)),
             Err(failure) if failure.is_unsent() => Err(self.error(path, failure)),
-            // The same is true of a remote store: the caller's own client may have repeated a put whose first response
-            // was lost.
+            // A remote store may have created the file as well: the caller's own client may have repeated a put whose
+            // first response was lost.
             Err(failure) => Ok((PutOutcome::Unknown(self.error(path, failure)), None)),
         }
     }

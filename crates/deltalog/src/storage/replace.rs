@@ -17,7 +17,7 @@ use super::{Backend, Storage, local};
 use crate::error::{ErrorKind, Result};
 use crate::runtime::{clock, interrupt};
 
-/// How many times it is tried to get the lock, and the pause in between. Locks are held for a few milliseconds.
+/// How many times a writer tries to get the lock, and the pause in between. Locks are held for a few milliseconds.
 const TRIES: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(2);
 

@@ -30,7 +30,7 @@ pub(super) struct Mine<'a> {
     pub(super) base: &'a Snapshot,
     /// The part of the table that was read.
     pub(super) reads: &'a ReadSet,
-    /// What is changed.
+    /// The changes that the transaction makes.
     pub(super) changes: &'a Changes,
     /// The data files that are removed.
     pub(super) removed: &'a FileSet,
@@ -43,7 +43,7 @@ pub(super) struct Mine<'a> {
 /// A commit that was made since the base.
 pub(super) struct Winner<'a> {
     pub(super) commit: &'a Commit,
-    /// Its `add` actions, without those that only delete rows from an existing file.
+    /// The `add` actions of the commit, without those that only delete rows from an existing file.
     pub(super) appended: &'a RecordBatch,
 }
 

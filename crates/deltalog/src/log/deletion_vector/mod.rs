@@ -64,7 +64,7 @@ impl DeletionVector {
         self.rows
             .bitmaps()
             .filter_map(move |(key, bucket)| {
-                // A bucket covers 2^32 rows; this is its first row.
+                // A bucket covers 2^32 rows. This is the first row of the bucket.
                 let first = u64::from(key) << u32::BITS;
                 let start = u32::try_from(rows.start.saturating_sub(first)).ok()?;
                 let last = rows.end.checked_sub(1)?.checked_sub(first)?;

@@ -18,7 +18,7 @@ pub type Keep = dyn Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync;
 /// A filter on files by some of their columns.
 #[derive(Clone)]
 pub struct FileFilter {
-    /// The columns that it reads.
+    /// The columns that the filter reads.
     pub columns: FileColumns,
     /// If set, the filter accepts the statistics of a checkpoint as a struct in the column `stats_parsed`; `stats` is
     /// then null. Of this struct, only `numRecords`, `tightBounds` and the fields at these paths below `minValues`,

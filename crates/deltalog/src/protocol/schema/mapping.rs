@@ -43,9 +43,9 @@ pub enum ColumnMappingMode {
     /// By the names in the schema.
     #[default]
     None,
-    /// By their physical names.
+    /// Columns are found by their physical names.
     Name,
-    /// By their field ids.
+    /// Columns are found by their field ids.
     Id,
 }
 

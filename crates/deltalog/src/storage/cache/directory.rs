@@ -21,7 +21,7 @@ const USED: &str = "used";
 const NEW: &str = "new";
 /// The minimum size of a file on disk.
 const CLUSTER: u64 = 4096;
-/// How many times it is tried to get the lock, and the pause in between. The lock is held for microseconds, unless
+/// How many times the cache tries to get the lock, and the pause in between. The lock is held for microseconds, unless
 /// pieces are evicted.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(1);

@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::storage::answers::{SILENCE_OF_HTTP, Settings};
 use crate::storage::credentials::Secret;
 
-/// The names of options, which are suggested for misspelled ones.
+/// The names of the options for Azure. If a user misspells one, the most similar name is suggested.
 const NAMES: [&str; 25] = [
     // The container, if the location does not name it.
     "azure_container_name",
@@ -99,7 +99,7 @@ const SECRETS: [&str; 8] = [
     "azure_use_azure_cli",
 ];
 
-/// The names of the settings, as hints mention them.
+/// The names of the settings, as they are mentioned in hints.
 const SETTINGS: Settings = Settings {
     credentials: "'azure_storage_account_key', 'azure_storage_sas_token' or 'azure_storage_token'",
     secret: "'azure_storage_account_key' or 'azure_storage_sas_token'",
@@ -110,7 +110,7 @@ const SETTINGS: Settings = Settings {
 builder!(MicrosoftAzureBuilder, MicrosoftAzure, credential, SETTINGS);
 
 fn credential(secret: Secret) -> Result<AzureCredential> {
-    // The store's errors quote values that they cannot parse, so these are checked here first.
+    // The store's errors quote values that they cannot parse, so secrets are checked here first.
     Ok(match secret {
         Secret::AccountKey(key) => AzureCredential::AccessKey(
             AzureAccessKey::try_new(&key)
@@ -118,7 +118,7 @@ fn credential(secret: Secret) -> Result<AzureCredential> {
         ),
         Secret::SharedAccessSignature(query) => AzureCredential::SASToken(
             split_sas(&printable(query)?)
-                .map_err(|_| Error::invalid_argument("the shared access signature is not a query"))?,
+                .map_err(|_| Error::invalid_argument("the shared access signature is not a query string"))?,
         ),
         Secret::BearerToken(token) => AzureCredential::BearerToken(printable(token)?),
         Secret::AccessKey { .. } => {

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::storage::answers::{SILENCE_OF_HTTP, Settings};
 use crate::storage::credentials::Secret;
 
-/// The names of options, which are suggested for misspelled ones.
+/// The names of the options for Google Cloud Storage. If a user misspells one, the most similar name is suggested.
 const NAMES: [&str; 6] = [
     // The file with Google's application default credentials.
     "google_application_credentials",
@@ -41,7 +41,7 @@ const SECRETS: [&str; 5] = [
     "google_skip_signature",
 ];
 
-/// The names of the settings, as hints mention them.
+/// The names of the settings, as they are mentioned in hints.
 const SETTINGS: Settings = Settings {
     credentials: "'google_service_account', 'google_application_credentials' or 'google_bearer_token'",
     secret: "'google_service_account' or 'google_application_credentials'",

@@ -73,12 +73,12 @@ const SETTINGS: Settings = Settings {
     credentials: "kinit, or 'hdfs_kerberos_principal' and 'hdfs_kerberos_keytab'",
     secret: "'hdfs_kerberos_keytab'",
     host: "the name node in the location, and Hadoop's settings",
-    silence: "the storage option 'retry_timeout' is the time for which HDFS may be silent",
+    silence: "the storage option 'retry_timeout' limits the time for which HDFS may be silent",
 };
 
 pub(super) fn open(url: &Url, options: &[(&str, &str)], has_provider: bool) -> Result<Place> {
     if has_provider {
-        return Err(Error::invalid_argument("HDFS takes no provider of credentials").with_hint(
+        return Err(Error::invalid_argument("HDFS does not accept a credential provider").with_hint(
             "log in with kinit, or pass the options 'hdfs_kerberos_principal' and 'hdfs_kerberos_keytab'",
         ));
     }
@@ -213,7 +213,7 @@ impl Patience {
             path: path.to_owned(),
             purpose: Purpose::Other,
         };
-        let cause = format!("nothing has come for {:.1} s", waited.as_secs_f64());
+        let cause = format!("nothing was received for {:.1} s", waited.as_secs_f64());
         let error = io::Error::new(io::ErrorKind::TimedOut, cause.clone());
         answers::note(Note::NoAnswer { request, cause, reason: NoAnswerReason::Silent(waited) });
         Err(error)
@@ -407,7 +407,7 @@ fn brief(error: HdfsError) -> HdfsError {
     }
 }
 
-/// Does the same for an error that has already passed through `object_store`.
+/// Converts an error as [`failed`] does, if the error has already passed through `object_store`.
 fn told(error: StoreError) -> StoreError {
     match error {
         StoreError::Generic { store, source } => match source.downcast::<HdfsError>() {

@@ -82,7 +82,7 @@ impl HttpConnector for Connector {
 #[derive(Debug)]
 struct Watched {
     inner: HttpClient,
-    /// The same client, for requests with large bodies.
+    /// The client for requests with large bodies. It has the same settings as `inner`.
     large: reqwest::Client,
     has_answered: AtomicBool,
     settings: &'static Settings,

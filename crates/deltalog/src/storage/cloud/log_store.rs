@@ -26,7 +26,7 @@ use super::options::Options;
 use super::{check_endpoint, check_texts};
 use crate::error::{Error, Result};
 
-/// The names of the options, which are suggested for misspelled ones.
+/// The names of the options for a log store. If a user misspells one, the most similar name is suggested.
 pub(super) const NAMES: [&str; 8] = [
     // Which service decides commits: `dynamodb`, or none. Also `aws_s3_locking_provider`.
     "log_store",

@@ -68,7 +68,7 @@ pub(super) struct Opened {
 /// The log store that decides the commits of all tables in a store.
 pub(super) struct LogStore {
     pub(super) coordinator: Arc<dyn CommitCoordinator>,
-    /// The scheme in the paths of these tables.
+    /// The scheme in the paths of the store's tables.
     pub(super) scheme: String,
 }
 

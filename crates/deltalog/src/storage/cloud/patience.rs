@@ -42,7 +42,7 @@ const LAST_SHARE: (u32, u32) = (5, 6);
 /// How long a store may take to respond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// Within one request.
+    /// The limit within one request.
     pub(super) once: Option<Duration>,
     /// Over several requests.
     pub(super) altogether: Duration,
@@ -185,7 +185,7 @@ async fn answered<T>(
 }
 
 fn silent(limit: Duration) -> HttpError {
-    let text = format!("no byte has left or come for {:.1} s", limit.as_secs_f64());
+    let text = format!("no byte was sent or received for {:.1} s", limit.as_secs_f64());
     HttpError::new(HttpErrorKind::Timeout, io::Error::new(io::ErrorKind::TimedOut, text))
 }
 

@@ -19,7 +19,7 @@ use crate::runtime::clock;
 use crate::storage::answers::ProviderFailure;
 use crate::storage::credentials::{CredentialProvider, Credentials, Secret};
 
-/// How long before the credentials expire new ones are requested.
+/// How long before the credentials expire new credentials are requested.
 const MARGIN: Duration = Duration::from_secs(5 * 60);
 /// For how long after a failure the old credentials are used without calling the provider again, if they are still
 /// valid.

@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::storage::answers::{SILENCE_OF_HTTP, Settings};
 use crate::storage::credentials::Secret;
 
-/// The names of options, which are suggested for misspelled ones.
+/// The names of the options for S3. If a user misspells one, the most similar name is suggested.
 const NAMES: [&str; 29] = [
     // The access key id.
     "aws_access_key_id",
@@ -106,7 +106,7 @@ const MACHINES: [&str; 4] = [
 /// The name of the option for a profile.
 const PROFILE: &str = "aws_profile";
 
-/// The names of the settings, as hints mention them.
+/// The names of the settings, as they are mentioned in hints.
 const SETTINGS: Settings = Settings {
     credentials: "'aws_access_key_id' and 'aws_session_token'",
     secret: "'aws_secret_access_key'",

@@ -42,7 +42,7 @@ pub(super) enum Job {
     /// The direct content of the directory `prefix`, which ends with a slash.
     Level {
         prefix: String,
-        /// The number of levels above it.
+        /// The number of levels above the directory.
         depth: usize,
         /// The number of sibling directories that are listed at the same time.
         beside: usize,

@@ -89,7 +89,7 @@ impl Reuse {
         let paths = tail.paths(FILTERED_PATHS)?;
         let wanted = ArrowSchemaConverter::new()
             .convert(&sidecar_schema(actions))
-            .map_err(|error| Error::corrupt_log("a sidecar cannot have its columns").with_source(error))?;
+            .map_err(|error| Error::corrupt_log("the columns of a sidecar cannot be written").with_source(error))?;
         let is_usable = |sidecar: &SidecarFile| -> Result<bool> {
             let is_expired = kind_of(sidecar) == Some(FileAction::Remove)
                 && sidecar.newest_tombstone_ms().is_none_or(|newest| actions.has_expired(newest));

@@ -23,7 +23,7 @@ const MOST_TRACKED: usize = 10_000;
 #[derive(Debug, Clone)]
 struct Live {
     size: i64,
-    /// The number of rows that its deletion vector marks as deleted.
+    /// The number of rows that the file's deletion vector marks as deleted.
     deleted: Option<i64>,
     place: Place,
 }
@@ -31,9 +31,9 @@ struct Live {
 /// Where to find the `add` action of a file.
 #[derive(Debug, Clone, Copy)]
 enum Place {
-    /// In the list of files of the checksum, by its index.
+    /// The action is in the list of files of the checksum. The value is its index in this list.
     Listed(usize),
-    /// In a commit, by the index of the commit and the row.
+    /// The action is in a commit. The values are the index of the commit and the row of the action.
     Commit(usize, usize),
 }
 

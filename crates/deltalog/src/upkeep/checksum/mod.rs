@@ -47,8 +47,8 @@ pub(super) struct Derived {
 }
 
 impl Derived {
-    /// Returns whether its number of live files equals the number that was counted for the checkpoint of its version.
-    /// Logs a difference.
+    /// Returns whether the derived number of live files equals the number that was counted for the checkpoint of this
+    /// version. Logs a difference.
     pub(super) fn agrees_with(&self, duties: &Duties, counted: u64) -> bool {
         let derived = self.checksum.num_files;
         if counted != derived {

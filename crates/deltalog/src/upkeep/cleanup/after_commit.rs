@@ -27,9 +27,9 @@ const MOST_MS_OF_ROUND: i64 = 2000;
 /// How long a clean-up may continue.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::upkeep) enum Pace<'a> {
-    /// One round, because a commit waits for it.
+    /// The clean-up does one round, because a commit waits for it.
     Brief,
-    /// As long as it takes, because no caller waits for it. Other work on the table goes first.
+    /// The clean-up takes as long as it needs, because no caller waits for it. Other work on the table goes first.
     Behind(&'a Turn<'a>),
 }
 

@@ -126,7 +126,7 @@ impl<'a> Protection<'a> {
                 version,
                 protected_before = self.protected_before,
                 %error,
-                "the log before a protected version is kept from a version on that cannot be read"
+                "the log before a protected version is kept, because one of its versions cannot be read"
             );
         }
         Ok(false)

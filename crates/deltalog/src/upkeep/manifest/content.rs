@@ -53,7 +53,7 @@ pub(super) fn manifests(snapshot: &Snapshot, partitions: &Partitions) -> Result<
 fn one_line(file: String) -> Result<String> {
     match file.contains(char::is_control) {
         true => {
-            let text = format!("a manifest cannot name a file with control characters in its path: {file:?}");
+            let text = format!("a manifest cannot list a file with control characters in its path: {file:?}");
             Err(Error::unsupported(text))
         }
         false => Ok(file),

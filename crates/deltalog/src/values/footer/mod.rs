@@ -48,7 +48,7 @@ fn check_places(footer: &ParquetMetaData) -> Result<()> {
     match chunks.into_iter().find(|chunk| is_negative(chunk)) {
         None => Ok(()),
         Some(chunk) => Err(ParquetError::General(format!(
-            "the column '{}' has a negative place or size in the file",
+            "the column '{}' has a negative offset or size in the file",
             chunk.column_path().string()
         ))),
     }

@@ -137,7 +137,7 @@ fn negative_offsets_and_sizes_of_columns_are_refused() {
         let found = decode(&Bytes::from(written)).map(|_| ()).map_err(|error| error.to_string());
         match number {
             0 => found.unwrap(),
-            _ => assert!(found.unwrap_err().contains("column 'id' has a negative place")),
+            _ => assert!(found.unwrap_err().contains("column 'id' has a negative offset")),
         }
     }
 }

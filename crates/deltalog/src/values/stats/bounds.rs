@@ -38,7 +38,7 @@ pub struct StatsBounds {
 /// The origin of the statistics.
 #[derive(Debug, Clone)]
 enum Origin {
-    /// It is not known who has computed them.
+    /// It is not known which writer has computed the statistics.
     Unknown,
     /// For each file, whether this crate has computed its statistics.
     Own(BooleanArray),

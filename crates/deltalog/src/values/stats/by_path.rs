@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use arrow::array::{ArrayRef, AsArray, StructArray};
 
-/// The fields of a struct, with their own fields.
+/// The fields of a struct. Each field has its own nested fields.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ByPath(HashMap<String, (ArrayRef, Self)>);
 

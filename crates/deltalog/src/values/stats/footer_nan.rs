@@ -66,7 +66,7 @@ impl KnownNans {
         }
     }
 
-    /// Returns whether the file's writer is one of these two, so that the footer shows which columns have no NaN.
+    /// Returns whether the file's writer is known, so that the footer shows which columns have no NaN.
     pub(crate) fn is_of_known_writer(&self) -> bool {
         *self != Self::Nothing
     }

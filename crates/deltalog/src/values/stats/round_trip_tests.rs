@@ -13,7 +13,7 @@ use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Writes `batch` to a Parquet file in the same way as this crate, With `without_nan`, the file states that no column
+/// Writes `batch` to a Parquet file in the same way as this crate. With `without_nan`, the file states that no column
 /// has NaN. Returns the file's footer.
 fn written(batch: &RecordBatch, rows_per_group: usize, without_nan: bool) -> ParquetMetaData {
     let nans = KeyValue::new(NANS.to_owned(), "[]".to_owned());

@@ -81,7 +81,7 @@ pub(crate) enum TableAction {
 }
 
 impl TableAction {
-    /// Returns the column of these actions, and a field of it that is never null.
+    /// Returns the column for actions of this kind, and a field of the column that is never null.
     fn column(self) -> (&'static str, &'static str) {
         match self {
             Self::Protocol => ("protocol", "minReaderVersion"),
@@ -91,7 +91,7 @@ impl TableAction {
         }
     }
 
-    /// Returns these actions of a commit, newest first.
+    /// Returns the actions of this kind in a commit, newest first.
     pub(crate) fn of(self, commit: &Commit) -> Vec<Action> {
         match self {
             Self::Protocol => commit.protocol.iter().cloned().map(Action::Protocol).collect(),

@@ -175,7 +175,7 @@ impl Kind {
         }
     }
 
-    /// Returns the same rows from the state that replaces a checkpoint.
+    /// Returns the requested rows from the state that replaces a checkpoint.
     fn of(&self, state: &Arc<super::State>) -> Result<Rows> {
         match self {
             Self::Adds(request) => Ok(Box::new(state.files(request.clone())?)),
@@ -183,7 +183,7 @@ impl Kind {
         }
     }
 
-    /// Returns the same rows from a checkpoint of JSON lines that were already parsed.
+    /// Returns the requested rows from a checkpoint of JSON lines that were already parsed.
     fn project(&self, lines: &crate::log::replay::Commit) -> Result<RecordBatch> {
         match self {
             Self::Removes => with_columns(&lines.removes, remove_fields()),

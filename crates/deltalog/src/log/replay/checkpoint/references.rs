@@ -9,7 +9,7 @@ use crate::protocol::{Action, Sidecar, path};
 #[derive(Default)]
 pub(super) struct References {
     pub(super) actions: Vec<Sidecar>,
-    /// Their paths, relative to the table's root.
+    /// The paths of the sidecars, relative to the table's root.
     pub(super) paths: Vec<String>,
 }
 

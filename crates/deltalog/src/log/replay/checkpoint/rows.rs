@@ -39,9 +39,9 @@ pub type RowGroupFilter = Arc<dyn Fn(&ParquetMetaData, usize) -> bool + Send + S
 pub struct AddRequest {
     /// The columns to return.
     pub columns: FileColumns,
-    /// Filters; files that they reject are omitted.
+    /// The filters for files. Files that a filter rejects are left out.
     pub filters: Vec<FileFilter>,
-    /// A filter for row groups; those that it rejects are not read.
+    /// A filter for row groups. Row groups that it rejects are not read.
     pub row_groups: Option<RowGroupFilter>,
     /// Counts the files that reach the filters. If there are filters, files of the checkpoint that newer commits have
     /// replaced are counted too.
