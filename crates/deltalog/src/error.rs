@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_table_version_file_line_source_and_hint() {
+    fn the_text_has_table_version_file_line_source_and_hint() {
         let error = Error::corrupt_log("line is not JSON")
             .at_line(3)
             .at_path("_delta_log/00000000000000000007.json")

@@ -405,7 +405,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_differ_grow_and_are_bounded() {
+    fn pauses_are_random_and_grow_up_to_a_limit() {
         let longest = |losses| pause((MAX_FIRST_PAUSE_MICROS << losses) - 1, losses);
         assert!(longest(0) < Duration::from_micros(MAX_FIRST_PAUSE_MICROS));
         assert!(longest(3) > longest(0));

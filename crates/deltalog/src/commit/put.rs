@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_up_to_a_maximum_and_differ() {
+    fn pauses_are_random_and_double_up_to_a_maximum() {
         for random in [0, 1, 9_999, u64::MAX] {
             assert!(backoff(0, random) >= FIRST_PAUSE / 2 && backoff(0, random) <= FIRST_PAUSE);
             assert!(backoff(4, random) > backoff(1, random));

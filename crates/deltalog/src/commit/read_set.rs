@@ -60,7 +60,7 @@ impl ReadSet {
         self.predicates.push(predicate);
     }
 
-    /// Adds the files of `batch`, which is in the form of the log.
+    /// Adds the files of `batch`, which has the log's columns.
     ///
     /// # Errors
     /// `CorruptLog` for a path that the table must not refer to.

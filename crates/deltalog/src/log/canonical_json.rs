@@ -151,7 +151,7 @@ mod tests {
 
     /// The example in the protocol's section "JSON checksum".
     #[test]
-    fn example_of_the_protocol() {
+    fn the_example_of_the_protocol_has_its_canonical_form() {
         let json = r#"{"k0":"'v 0'", "checksum": "adsaskfljadfkjadfkj", "k1":{"k2": 2,
             "k3": ["v3", [1, 2], {"k4": "v4", "k5": ["v5", "v6", "v7"]}]}}"#;
         let leaves = [
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn smaller_examples_of_the_same_section() {
+    fn other_examples_of_the_section_have_their_canonical_forms() {
         let json = r#"{"a": 10, "b": {"y": null, "x": "https://delta.io"} }"#;
         assert_eq!(canonical(json).unwrap(), r#""a"=10,"b"+"x"="https%3A%2F%2Fdelta.io","b"+"y"=null"#);
         assert_eq!(

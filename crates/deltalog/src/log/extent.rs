@@ -219,7 +219,7 @@ mod tests {
         /// PROTOCOL, "Delta Log Entries", "Checkpoints": a version consists of a checkpoint and all commits since, or
         /// of all commits since version 0.
         #[test]
-        fn a_version_is_readable_if_all_commits_since_a_checkpoint_are_there(
+        fn a_version_is_readable_if_all_commits_since_a_checkpoint_exist(
             commits in proptest::collection::btree_set(0..14u64, 0..14),
             checkpoints in proptest::collection::btree_set(0..14u64, 0..4),
         ) {

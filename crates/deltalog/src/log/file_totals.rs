@@ -205,7 +205,7 @@ mod tests {
 
     /// PROTOCOL, "Deleted Record Counts Histogram Schema".
     #[test]
-    fn bins_of_deleted_records() {
+    fn deleted_records_are_counted_in_the_bins_of_the_protocol() {
         let bins = [
             (0, 0),
             (1, 1),
@@ -228,7 +228,7 @@ mod tests {
 
     /// The JVM connector requires exactly its own 95 bins.
     #[test]
-    fn bins_of_file_sizes() {
+    fn file_sizes_are_counted_in_the_bins_of_the_jvm_connector() {
         let bins = FileSizeHistogram::empty().sorted_bin_boundaries;
         assert_eq!(bins.len(), 95);
         assert!(bins.is_sorted_by(|a, b| a < b));

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_field_does_not_affect_the_others() {
+    fn an_invalid_field_does_not_affect_other_fields() {
         let text = r#"{"version":8,"size":"many","parts":-1,"tags":[],"v2Checkpoint":7}"#;
         assert_eq!(
             LastCheckpoint::parse(text.as_bytes()).unwrap(),

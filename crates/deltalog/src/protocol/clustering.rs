@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn a_written_domain_is_read_back() {
         for columns in [vec![], vec![vec!["a".to_owned()], vec!["s".to_owned(), "b".to_owned()]]] {
             let domain = clustering_domain(&columns, &schema()).unwrap();
             assert_eq!(clustering_columns(&domain.configuration, &schema()).unwrap(), columns);

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_stays_alone_starts_no_others() {
+    fn a_thread_that_works_alone_starts_no_threads() {
         let own = std::thread::spawn(|| {
             stay_alone();
             let threads = each(&[0; 20], 8, |_| Ok::<_, ()>(std::thread::current().id())).unwrap();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_handed_over_in_order_up_to_an_error() {
+    fn items_are_passed_on_in_order_until_an_error() {
         let relayed = |count: u32, fails_at: u32, ends_badly: bool| {
             let (mut seen, mut sent) = (Vec::new(), 0);
             let outcome = relay(
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_has_ended_when_it_is_dropped() {
+    fn dropping_a_task_waits_for_its_end() {
         let ended = std::sync::Arc::new(AtomicUsize::new(0));
         let work = |ended: std::sync::Arc<AtomicUsize>| {
             move || {

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_says_how_much_is_done() {
+    fn an_event_shows_how_much_is_done() {
         let progress = Progress::new("VACUUM", "file:///t".to_owned(), 4, "files");
         progress.add(1);
         progress.add(2);

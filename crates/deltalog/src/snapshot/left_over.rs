@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn doubts_and_files_are_kept_until_they_are_taken() {
+    fn doubts_are_kept_and_expired_files_are_kept_until_taken() {
         let left = LeftOver::default();
         assert!(!left.is_doubtful(0) && !left.has_files());
         left.doubt_checksums(7, 3);

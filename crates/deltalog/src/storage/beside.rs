@@ -111,7 +111,7 @@ mod tests {
 
     /// A deleted table stays deleted, even if files are still to be written to its log.
     #[test]
-    fn nothing_beside_a_log_creates_the_log() {
+    fn writing_files_beside_a_log_does_not_create_the_log() {
         type Write = fn(&Storage, &str) -> Result<()>;
         let writes: [(&str, Write); 6] = [
             ("put", |storage, path| storage.put(path, "x".into())),

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_columns_are_their_chunks() {
+    fn a_whole_column_is_read_as_its_chunk() {
         let metadata = metadata();
         let ranges = column_ranges(metadata.metadata(), &[1, 0], &[0, 1], None);
         for (unit, group) in ranges.iter().zip([1, 0]) {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_with_selected_rows_are_read_and_the_dictionary() {
+    fn only_the_dictionary_and_pages_with_selected_rows_are_read() {
         let metadata = metadata();
         // Row 55 of the first group is selected, and no row of the second group.
         let selection =

@@ -202,7 +202,7 @@ fn the_path_of_a_table_is_spelled_as_in_hadoop() {
 
 /// Step 1 of the next commit copies it, and so do a listing and a read by name.
 #[test]
-fn a_commit_of_a_dead_writer_is_recovered() {
+fn a_commit_is_recovered_if_its_writer_has_died() {
     type Recover = fn(&Fixture);
     let ways: [(&str, Recover); 4] = [
         ("list", |fixture| assert_eq!(fixture.names().len(), 2)),

@@ -29,7 +29,7 @@ mod tests {
 
     /// Every way of replacing a file removes the checksum of this file and no other. Creating a file removes none.
     #[test]
-    fn a_replaced_file_has_no_checksum_of_the_old_one() {
+    fn replacing_a_file_removes_the_checksum_of_the_old_file() {
         let directory = tempfile::tempdir().unwrap();
         let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
         let replace: [(&str, &dyn Fn()); 3] = [

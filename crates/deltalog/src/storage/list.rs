@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_local_listing_equals_that_of_the_store() {
+    fn local_and_remote_listings_are_equal() {
         let root = tempfile::tempdir().unwrap();
         let files = ["a", "b", "b/c", "d=1/x y", "d=1/%20", "d=1/e/f", "z#1", "z#x", "z"];
         for file in files {

@@ -92,21 +92,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_becomes_a_url_and_back() {
+    fn paths_are_converted_to_urls_and_back() {
         let url = parse_location("/data/my table/100%").unwrap();
         assert_eq!(url.to_file_path().unwrap(), Path::new("/data/my table/100%"));
         assert_eq!(redacted(&url), "file:///data/my%20table/100%25");
     }
 
     #[test]
-    fn both_spellings_of_a_file_url() {
+    fn both_spellings_of_a_file_url_are_accepted() {
         assert_eq!(redacted(&parse_location("file:/a/b").unwrap()), "file:///a/b");
         assert_eq!(redacted(&parse_location("file:///a/b/").unwrap()), "file:///a/b");
         assert!(parse_location("file://host/a").is_err());
     }
 
     #[test]
-    fn shows_no_credentials() {
+    fn the_text_has_no_credentials() {
         let url = parse_location("s3://key:secret@bucket/t?token=abc").unwrap();
         assert_eq!(redacted(&url), "s3://bucket/t");
         let url = parse_location("abfss://container@account.dfs.core.windows.net/t?sig=abc").unwrap();

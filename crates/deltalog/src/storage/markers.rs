@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_left_out_and_empty_files_stay() {
+    fn directories_are_left_out_and_empty_files_are_kept() {
         let files =
             [("a", 0), ("a-b", 1), ("a/b", 0), ("a/b/c", 1), ("d_$folder$", 0), ("e", 0), ("f_$folder$", 1)];
         assert_eq!(left(&files), ["a-b", "a/b/c", "e", "f_$folder$"]);

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rename_replaces_nothing() {
+    fn a_rename_does_not_replace_a_file() {
         let directory = tempfile::tempdir().unwrap();
         let [a, b, c] = ["a", "b", "c"].map(|name| directory.path().join(name));
         std::fs::write(&a, "a").unwrap();

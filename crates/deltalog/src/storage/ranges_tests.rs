@@ -76,7 +76,7 @@ fn a_small_file_is_read_with_one_request() {
 }
 
 #[test]
-fn an_empty_file_and_a_missing_one() {
+fn empty_files_are_read_and_missing_files_are_errors() {
     let place = place(0);
     assert_eq!(place.open().size(), 0);
     let error = place.storage.open_file("g").unwrap_err();
@@ -84,7 +84,7 @@ fn an_empty_file_and_a_missing_one() {
 }
 
 #[test]
-fn a_planned_unit_is_requested_at_once_and_close_ranges_together() {
+fn the_ranges_of_a_planned_unit_are_requested_in_parallel() {
     let place = place(20 << 20);
     let mib = |from: u64, to: u64| from << 20..to << 20;
     // The first two ranges are close together; the last one is longer than a request.
@@ -192,7 +192,7 @@ fn readers_share_a_budget() {
 
 /// A scan may not be read any further for a long time. Other scans then continue in small pieces.
 #[test]
-fn a_budget_that_is_used_up_stops_no_reader() {
+fn readers_continue_when_the_budget_is_used_up() {
     const MIB: usize = 1 << 20;
     let place = place_with(4 * MIB, &[("read_memory", "1000000")]);
     let idle = place.open().planned(|| vec![vec![0..MIB as u64]]);
@@ -220,7 +220,7 @@ fn a_budget_that_is_used_up_stops_no_reader() {
 }
 
 #[test]
-fn bytes_of_a_replaced_file_are_not_mixed() {
+fn bytes_of_a_replaced_file_are_not_mixed_with_the_new_ones() {
     let place = place(1 << 20);
     let file = place.open();
     place.server.put_object("tables", "t/f", vec![0; 1 << 20]);

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_entry_that_cannot_be_synced_is_named() {
+    fn an_error_names_the_entry_that_cannot_be_synced() {
         let root = tempfile::tempdir().unwrap();
         let (file, missing) = (root.path().join("a/f"), root.path().join("a/g"));
         std::fs::create_dir(root.path().join("a")).unwrap();

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replacement_appears_when_it_is_finished() {
+    fn a_replacement_becomes_visible_when_it_is_finished() {
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join("f");
         let names = || {

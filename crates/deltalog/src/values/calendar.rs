@@ -254,18 +254,18 @@ mod tests {
         }
 
         #[test]
-        fn the_order_of_days_stays(day in -10_000_000..0) {
+        fn a_conversion_keeps_the_order_of_days(day in -10_000_000..0) {
             prop_assert!(gregorian_day(day) <= gregorian_day(day + 1));
         }
 
         #[test]
-        fn no_value_breaks_a_conversion(day: i32, micros: i64, offset in -64_800_000_000i64..64_800_000_000) {
+        fn no_value_makes_a_conversion_panic(day: i32, micros: i64, offset in -64_800_000_000i64..64_800_000_000) {
             let _ = (gregorian_day(day), gregorian_micros(micros, offset));
         }
     }
 
     #[test]
-    fn days_that_history_knows() {
+    fn known_dates_are_converted_between_calendars() {
         assert_eq!(gregorian_day(day(1582, 10, 14)), Some(day(1582, 10, 4)));
         assert_eq!(gregorian_day(day(1500, 1, 10)), Some(day(1500, 1, 1)));
         assert_eq!(gregorian_day(day(1500, 3, 11)), Some(day(1500, 3, 1)));

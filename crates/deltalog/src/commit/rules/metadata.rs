@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_structs() {
+    fn a_new_field_in_a_struct_does_not_affect_writers() {
         let of = |fields: &str| {
             format!(
                 r#"{{"name":"s","type":{{"type":"struct","fields":[{fields}]}},"nullable":true,"metadata":{{}}}}"#
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn identity_and_names() {
+    fn a_new_name_does_not_affect_writers_but_a_new_id_does() {
         let old = metadata(COLUMN, &[]);
         let change = |change: fn(&mut Metadata)| {
             let mut new = old.clone();

@@ -179,7 +179,7 @@ const APPEND: &str = "concurrent_append";
 const READ: &str = "concurrent_delete_read";
 
 #[test]
-fn blind_appends_conflict_with_no_change_of_files() {
+fn blind_appends_do_not_conflict_with_changes_of_files() {
     for level in [IsolationLevel::Serializable, IsolationLevel::WriteSerializable] {
         assert_eq!(conflicts("blind append", level), []);
     }

@@ -285,7 +285,7 @@ proptest! {
 
     /// Whatever the descriptor, reading it does not panic and does not leave the table's directory.
     #[test]
-    fn any_descriptor_is_an_error_or_a_place_in_the_table(
+    fn a_descriptor_never_leads_outside_the_table(
         storage in prop::sample::select(vec!["u", "p", "i"]),
         text in prop_oneof![any::<String>(), "[0-9a-zA-Z./%:-]{0,44}"],
         offset: Option<i32>,
@@ -314,7 +314,7 @@ proptest! {
     }
 
     #[test]
-    fn damage_is_an_error_or_another_vector_of_the_same_cardinality(
+    fn damaged_bytes_are_an_error_or_a_vector_of_the_same_cardinality(
         rows in rows(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {

@@ -96,7 +96,7 @@ mod tests {
 
     /// The test case of the specification, <https://rfc.zeromq.org/spec/32/#test-case>.
     #[test]
-    fn the_specifications_test_case() {
+    fn the_test_case_of_the_specification_is_decoded() {
         assert_eq!(decode("HelloWorld").unwrap(), [0x86, 0x4F, 0xD2, 0x6F, 0xB5, 0x59, 0xF7, 0x5B]);
         assert_eq!(decode("").unwrap(), [0; 0]);
     }

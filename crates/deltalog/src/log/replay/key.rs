@@ -174,7 +174,7 @@ mod tests {
     proptest! {
         /// Checking all paths together never accepts paths that are refused one by one.
         #[test]
-        fn all_are_plain_only_if_each_is(paths in proptest::collection::vec("[a./%:=]{0,4}", 0..6)) {
+        fn paths_are_all_plain_only_if_each_of_them_is(paths in proptest::collection::vec("[a./%:=]{0,4}", 0..6)) {
             let array = StringArray::from_iter_values(&paths);
             prop_assert!(!are_plain(&array) || paths.iter().all(|path| is_plain(path)));
             prop_assert_eq!(are_plain(&array.slice(0, 0)), true);

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn unusual_lines_are_left_to_the_general_parser() {
+    fn unusual_lines_are_not_accepted() {
         for line in [
             r#"{"add": {"path":"a","size":1}}"#,
             r#"{"add":{"path":"a","size":1} }"#,

@@ -346,7 +346,7 @@ mod tests {
 
     /// Statistics that are read again are assigned to the same files as before.
     #[test]
-    fn statistics_read_again_are_the_same() {
+    fn statistics_that_are_read_again_are_unchanged() {
         let (_directory, storage) = commits();
         for columns in
             [FileColumn::ALL.as_slice(), &[FileColumn::Stats], &[FileColumn::Path, FileColumn::Size]]

@@ -71,7 +71,7 @@ fn legacy_tables_without_active_features_are_read_and_written() {
 }
 
 #[test]
-fn features_that_concern_both_sides_are_refused_once() {
+fn features_for_readers_and_writers_are_reported_once() {
     assert_eq!(
         writer_refusals(&listing(
             &["geospatial"],
@@ -82,7 +82,7 @@ fn features_that_concern_both_sides_are_refused_once() {
 }
 
 #[test]
-fn column_mapping_counts_only_where_the_protocol_supports_it() {
+fn column_mapping_only_applies_if_the_protocol_supports_it() {
     for mode in ["id", "name"] {
         let mapped = metadata(&[("delta.columnMapping.mode", mode)], "{}");
         for protocol in [legacy(2, 5), listing(&["columnMapping"], &["columnMapping"])] {
@@ -95,7 +95,7 @@ fn column_mapping_counts_only_where_the_protocol_supports_it() {
 }
 
 #[test]
-fn listed_features_are_gated() {
+fn unimplemented_features_in_lists_are_refused() {
     let plain = metadata(&[], "{}");
     for name in ["timestampNtz", "vacuumProtocolCheck", "columnMapping", "deletionVectors", "v2Checkpoint"] {
         ensure_writable(&listing(&[name], &[name, "appendOnly", "invariants", "domainMetadata"]), &plain)
@@ -127,14 +127,14 @@ fn listed_features_are_gated() {
 /// PROTOCOL, "Writer Requirements for AddCDCFile": a writer that only adds or removes whole files has nothing
 /// to record.
 #[test]
-fn the_change_data_feed_requires_nothing_of_whole_file_writers() {
+fn the_change_data_feed_has_no_requirements_for_whole_files() {
     let fed = metadata(&[("delta.enableChangeDataFeed", "true")], "{}");
     ensure_writable(&legacy(1, 4), &fed).unwrap();
     ensure_writable(&listing(&[], &["changeDataFeed"]), &fed).unwrap();
 }
 
 #[test]
-fn a_missing_feature_is_reported_before_its_unknown_type() {
+fn an_unimplemented_feature_is_reported_before_its_type() {
     let mut geo = metadata(&[], "{}");
     geo.schema_string = geo.schema_string.replace("long", "geometry(OGC:CRS84)");
     let error = ensure_writable(&listing(&["geospatial"], &["geospatial", "invariants"]), &geo)

@@ -125,7 +125,7 @@ mod tests {
 
     /// PROTOCOL, "Supported Features": "Clients must not remove the feature from the `protocol` action."
     #[test]
-    fn an_upgrade_removes_nothing_and_adds_only_what_is_asked_for() {
+    fn an_upgrade_removes_no_feature_and_adds_only_requested_ones() {
         for from in protocols() {
             for feature in TableFeature::known() {
                 let to = from.supporting(std::slice::from_ref(&feature));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_protocol_without_a_feature_supports_exactly_the_others() {
+    fn a_protocol_without_a_feature_supports_all_other_features() {
         for from in protocols() {
             for feature in from.writer_features() {
                 let to = from.without(&feature);
@@ -206,7 +206,7 @@ mod tests {
 
     /// PROTOCOL, "Table Features for New and Existing Tables".
     #[test]
-    fn versions_with_lists_name_what_older_versions_imply() {
+    fn feature_lists_name_the_features_that_older_versions_imply() {
         let to = legacy(1, 2).supporting(&[TableFeature::CheckConstraints]);
         assert_eq!((to.min_reader_version, to.min_writer_version), (1, 7));
         assert_eq!(to.reader_features, None);

@@ -57,7 +57,7 @@ fn refused(checked: Result<()>) -> String {
 }
 
 #[test]
-fn a_version_counts_if_it_is_supported_and_enabled() {
+fn a_version_is_active_if_it_is_supported_and_enabled() {
     let [v1, v2, v3] = IcebergCompat::ALL.map(|version| (version.property(), "true"));
     let both = supporting(&IcebergCompat::ALL.map(IcebergCompat::feature));
     let only_v2 = supporting(&[TableFeature::IcebergCompatV2]);
@@ -87,7 +87,7 @@ fn a_version_counts_if_it_is_supported_and_enabled() {
 
 /// "Require that Row Tracking to be enabled on the table"
 #[test]
-fn version_3_tracks_rows() {
+fn version_3_requires_row_tracking() {
     let mapped = [(IcebergCompat::V3.property(), "true"), MAPPED];
     let check = |features: &[TableFeature], properties: &[(&str, &str)]| {
         let features = [features, &[TableFeature::IcebergCompatV3, TableFeature::ColumnMapping]].concat();
@@ -108,7 +108,7 @@ fn version_3_tracks_rows() {
 }
 
 #[test]
-fn a_new_table_gets_what_its_version_needs() {
+fn a_new_table_gets_the_properties_that_its_version_needs() {
     let implied = |asked: &[(&str, &str)]| {
         IcebergCompat::implied(|name| asked.iter().find(|(key, _)| *key == name).map(|(_, value)| *value))
     };
@@ -157,7 +157,7 @@ fn deletion_vectors_must_be_off() {
 
 /// V1: "Block adding `Map`/`Array`/`Void` types"; V2 and V3: the allow-lists, which differ in variants.
 #[test]
-fn types_are_those_of_the_version() {
+fn types_that_the_version_does_not_allow_are_refused() {
     let within = |data_type: DataType| struct_of(vec![StructField::new("s", data_type, true)]);
     let long = || DataType::from(PrimitiveType::Long);
     let void = || DataType::from(PrimitiveType::Void);
@@ -193,7 +193,7 @@ fn types_are_those_of_the_version() {
 
 /// "require that all type changes applied on the table are supported by Iceberg V2"
 #[test]
-fn type_changes_are_those_of_iceberg() {
+fn only_type_changes_that_iceberg_allows_are_accepted() {
     use PrimitiveType as P;
     let decimal = |precision, scale| P::decimal(precision, scale).unwrap();
     for (from, to, is_allowed) in [

@@ -117,7 +117,7 @@ fn malformed_metadata_is_refused_by_name() {
 }
 
 #[test]
-fn metadata_of_arrow_are_left_out() {
+fn metadata_that_belongs_to_arrow_is_left_out() {
     for key in ["ARROW:extension:name", "PARQUET:field_id"] {
         assert_eq!(of(key, "7").unwrap(), of("ARROW:x", "").unwrap());
     }

@@ -33,7 +33,7 @@ fn element(field: &::arrow::datatypes::Field) -> &::arrow::datatypes::Fields {
 }
 
 #[test]
-fn the_example_by_name_and_by_id() {
+fn the_example_is_mapped_by_name_and_by_id() {
     for mode in [ColumnMappingMode::Name, ColumnMappingMode::Id] {
         let schema = mapped(EXAMPLE, mode).unwrap();
         assert_eq!(schema.logical().to_json(), EXAMPLE);
@@ -92,7 +92,7 @@ fn paths_lead_through_structs() {
 }
 
 #[test]
-fn unmapped_columns_are_named_in_errors() {
+fn errors_name_columns_without_a_mapping() {
     let no_inner_name = EXAMPLE
         .replace(r#","delta.columnMapping.physicalName":"col-a7f4159c-53be-4cb0-b81a-f7e5240cfc49""#, "");
     let no_inner_id = EXAMPLE.replace(r#""delta.columnMapping.id":5,"#, "");
@@ -122,7 +122,7 @@ fn unmapped_columns_are_named_in_errors() {
 /// "The table property should only be honored if the table's protocol has reader and writer versions and/or
 /// table features that support …"
 #[test]
-fn the_mode_counts_only_if_the_protocol_supports_it() {
+fn the_mode_only_applies_if_the_protocol_supports_it() {
     let with_mode = |mode: &str| Metadata {
         id: "id".into(),
         name: None,

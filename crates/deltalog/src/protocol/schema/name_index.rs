@@ -81,7 +81,7 @@ mod tests {
     use crate::protocol::{PrimitiveType, StructType};
 
     #[test]
-    fn fields_are_found_whether_they_are_few_or_many() {
+    fn fields_are_found_in_small_and_large_structs() {
         for count in [3, 40] {
             let field = |at| StructField::new(format!("Field{at}"), PrimitiveType::Long, true);
             let fields = StructType::try_new((0..count).map(field).collect()).unwrap();
@@ -102,7 +102,7 @@ mod tests {
 
     /// Physical names may differ only by case.
     #[test]
-    fn names_that_differ_in_case_are_told_apart() {
+    fn names_that_differ_by_case_are_distinguished() {
         for more in [0, 40] {
             let names = ["a", "A"].into_iter().map(str::to_owned).chain((0..more).map(|at| format!("f{at}")));
             let fields: Vec<_> =

@@ -150,7 +150,7 @@ fn ids_of(schema: &StructType) -> (usize, Vec<i64>) {
 
 proptest! {
     #[test]
-    fn each_part_has_an_id_of_its_own_and_keeps_it(old in any_schema(), new in any_schema()) {
+    fn each_part_has_a_unique_id_and_keeps_it(old in any_schema(), new in any_schema()) {
         let mut names = 0;
         let mut mapping = NewMapping::new(0, |_: &StructField| {
             names += 1;

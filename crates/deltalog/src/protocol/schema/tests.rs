@@ -68,7 +68,7 @@ fn invalid_schemas_are_a_corrupt_log() {
 }
 
 #[test]
-fn names_that_differ_in_case_only_are_a_wrong_schema() {
+fn names_that_differ_only_by_case_are_refused() {
     let json = concat!(
         r#"{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{}},"#,
         r#"{"name":"A","type":"long","nullable":true,"metadata":{}}]}"#,
@@ -86,7 +86,7 @@ fn unknown_types_are_refused_by_name() {
 }
 
 #[test]
-fn depth_is_bounded_in_both_directions() {
+fn nesting_is_limited_when_parsing_and_converting() {
     assert!(StructType::from_json(&nested(MAX_DEPTH - 1)).unwrap().to_arrow().is_ok());
     for levels in [MAX_DEPTH, 5_000] {
         assert!(StructType::from_json(&nested(levels)).is_err());

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_size_is_an_error() {
+    fn an_invalid_size_is_refused() {
         for bad in ["", "ten", "10 boxes", "-1GiB", "1.5GiB", "99999999999TiB", "63MiB", "0"] {
             let error = settings(Some("/a"), Some(bad), ["unset", "unset"]).unwrap_err();
             assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument, "{bad}");

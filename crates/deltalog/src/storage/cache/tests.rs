@@ -60,7 +60,7 @@ fn read(object: &CachedObject, content: &Bytes, ranges: &[Range<u64>]) -> Vec<Ra
 }
 
 #[test]
-fn the_next_process_reads_what_this_one_has_read() {
+fn the_next_process_reads_from_the_cache() {
     let directory = tempfile::tempdir().unwrap();
     let bytes = content(200_000);
     cache(directory.path()).add_whole(URL.to_owned(), "\"one\"", &bytes);
@@ -78,7 +78,7 @@ fn the_next_process_reads_what_this_one_has_read() {
 }
 
 #[test]
-fn another_tag_size_url_or_store_is_a_miss() {
+fn a_different_tag_size_url_or_store_is_a_miss() {
     let directory = tempfile::tempdir().unwrap();
     let cache = cache(directory.path());
     cache.add_whole(URL.to_owned(), "one", &content(1000));
@@ -117,7 +117,7 @@ fn ranges_are_assembled_and_only_missing_bytes_are_fetched() {
 }
 
 #[test]
-fn a_fetch_that_fails_adds_nothing() {
+fn a_failed_fetch_adds_nothing_to_the_cache() {
     let directory = tempfile::tempdir().unwrap();
     let object = object(&cache(directory.path()), "one", 1000);
     assert_eq!(object.ranges(&[0..10], |_| Err("failed")), Err("failed"));
@@ -178,7 +178,7 @@ fn a_changed_byte_is_never_returned() {
 
 /// The file of a piece has the name of another piece, as if files were copied by hand.
 #[test]
-fn the_head_of_a_piece_counts_and_not_its_name() {
+fn a_piece_with_the_name_of_another_piece_is_not_used() {
     let directory = tempfile::tempdir().unwrap();
     let cache = cache(directory.path());
     cache.add_whole(URL.to_owned(), "one", &content(100));
@@ -258,7 +258,7 @@ fn the_total_size_is_counted_again_if_it_is_not_known() {
 /// Each thread has its own cache object, as a process would have: they only share the directory. The size limit holds
 /// at all times.
 #[test]
-fn processes_add_and_evict_at_the_same_time() {
+fn several_processes_add_and_evict_concurrently() {
     let directory = tempfile::tempdir().unwrap();
     let limit = 1 << 20;
     let is_done = AtomicBool::new(false);
@@ -401,7 +401,7 @@ mod with_a_store {
     }
 
     #[test]
-    fn a_listed_file_costs_no_request() {
+    fn a_file_from_a_listing_takes_no_request() {
         let place = place();
         place.server.put_object("tables", "t/f", content(300_000).to_vec());
         let listed = |storage: &Storage| storage.list_after("", "").unwrap().remove(0).listed();

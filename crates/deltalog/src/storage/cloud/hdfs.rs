@@ -440,14 +440,14 @@ mod tests {
     }
 
     #[test]
-    fn a_location_names_a_name_node() {
+    fn a_location_must_name_a_name_node() {
         assert!(refusal("hdfs:///t", &[]).contains("names no name node"));
         assert!(refusal("hdfs://user@host/t", &[]).contains("contains credentials"));
     }
 
     /// A host without a port has Hadoop's default port.
     #[test]
-    fn a_name_node_without_a_port() {
+    fn a_name_node_without_a_port_has_the_default_port() {
         let storage =
             Storage::open("hdfs://127.0.0.1/t", [("dfs.client.failover.max.attempts", "1")]).unwrap();
         let error = storage.read("f").unwrap_err();
@@ -476,7 +476,7 @@ mod tests {
 
     /// If no name node can be reached, the error says so within seconds.
     #[test]
-    fn a_name_node_that_does_not_run() {
+    fn an_unreachable_name_node_is_reported_within_seconds() {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let storage = Storage::open(&format!("hdfs://127.0.0.1:{port}/t"), []).unwrap();
         let error = storage.read("f").unwrap_err();

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_are_those_of_the_jvm() {
+    fn the_defaults_are_those_of_the_jvm_log_store() {
         let settings = settings(&[("log_store", "dynamodb")]).unwrap().unwrap();
         assert_eq!((settings.table.as_str(), settings.scheme.as_str()), ("delta_log", "s3a"));
         assert_eq!(settings.endpoint, "https://dynamodb.eu-west-1.amazonaws.com/");

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn one_request_calls_the_provider_for_all() {
+    fn one_request_calls_the_provider_and_all_share_the_result() {
         let (ours, asked) = renewed(Box::new(|number| {
             std::thread::sleep(Duration::from_millis(20));
             Ok(token(number))

@@ -159,7 +159,7 @@ fn debug_shows_no_secret() {
 
 /// An invalid value of an option is an error. It never makes a client panic, which would end a thread of the caller.
 #[test]
-fn odd_values_are_errors() {
+fn unusual_values_of_options_are_errors() {
     const NAMES: [(&str, &[&str]); 4] = [
         (
             "s3://bucket/t",

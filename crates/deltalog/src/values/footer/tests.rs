@@ -62,7 +62,7 @@ fn refused(bytes: &Bytes) -> String {
 }
 
 #[test]
-fn levels_are_limited_before_the_schema_is_decoded() {
+fn the_nesting_depth_is_checked_before_the_schema_is_decoded() {
     let footer = decode(&nested(PARQUET_LEVELS)).unwrap();
     assert_eq!(footer.file_metadata().schema_descr().num_columns(), 1);
     for levels in [PARQUET_LEVELS + 1, 1_500, 10_000, 1_000_000] {
@@ -72,7 +72,7 @@ fn levels_are_limited_before_the_schema_is_decoded() {
 }
 
 #[test]
-fn groups_have_no_more_children_than_there_are_elements() {
+fn groups_cannot_claim_more_children_than_there_are_elements() {
     for children in [-1, 2, 1 << 20, (1 << 31) - 1] {
         let error = refused(&file(&[element(Some(children)), element(None)], &[0x0c]));
         assert!(error.contains("children"), "{error}");
@@ -83,7 +83,7 @@ fn groups_have_no_more_children_than_there_are_elements() {
 }
 
 #[test]
-fn lists_are_no_longer_than_the_footer() {
+fn lists_cannot_claim_to_be_longer_than_the_footer() {
     for length in [1, 1 << 31, u64::MAX] {
         let error = refused(&of_footer(&[vec![0x15, 2, 0x19], list(length)].concat()));
         assert!(error.contains("elements") || error.contains("cannot be decoded"), "{error}");

@@ -190,7 +190,7 @@ fn decoded(data_type: DataType, json: &str) -> ArrayRef {
 }
 
 #[test]
-fn a_value_that_does_not_parse_loses_only_its_own_statistic() {
+fn an_invalid_value_only_affects_its_own_statistic() {
     let utc = || DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     let ntz = || DataType::Timestamp(TimeUnit::Microsecond, None);
     let decimal = || DataType::Decimal128(10, 2);

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_struct_has_no_mark_of_ours() {
+    fn statistics_from_a_struct_have_no_mark() {
         let one = || Arc::new(Int64Array::from(vec![1])) as ArrayRef;
         let minima = of(vec![("deltalog", one())]);
         let parsed = of(vec![("numRecords", one()), ("minValues", Arc::new(minima)), ("deltalog", one())]);

@@ -86,7 +86,7 @@ fn lengths(storage: &Storage, request: AddRequest) -> Vec<usize> {
 }
 
 #[test]
-fn wide_statistics_are_read_a_few_at_once() {
+fn wide_statistics_are_read_in_small_batches() {
     for (repeats, understates) in [(false, false), (true, false), (true, true)] {
         let directory = tempfile::tempdir().unwrap();
         let text = |file: usize| format!("{}", if repeats { 1 } else { file % 10 }).repeat(700);
