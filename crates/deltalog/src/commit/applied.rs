@@ -99,7 +99,11 @@ mod tests {
             assert_eq!(find(&[("a", wanted)]), expected.then(|| ("a".to_owned(), wanted, 5, 7)), "{wanted}");
         }
         assert_eq!(find(&[("A", 1), ("c", 1)]), None, "the case of names matters");
-        assert_eq!(find(&[("a", 6), ("b", -3)]), Some(("b".to_owned(), -3, -3, 7)), "one repetition is enough");
+        assert_eq!(
+            find(&[("a", 6), ("b", -3)]),
+            Some(("b".to_owned(), -3, -3, 7)),
+            "one repetition is enough"
+        );
         assert!(check_distinct(&recorded).is_ok());
         assert!(check_distinct(&progress(&[("a", 1), ("b", 1), ("a", 2)])).is_err());
     }

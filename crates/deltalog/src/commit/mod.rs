@@ -407,7 +407,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Sets the protocol, the metadata and the domains of `table` that differ from those of `base`.
+    /// Sets the protocol, the metadata and the domains to the values in `table` where these differ from `base`.
     ///
     /// # Errors
     /// As [`TableHeader::clustering_domain`].

@@ -24,7 +24,7 @@ pub(super) struct Prepared {
     /// The logical files that the commit removes because it deletes some of their rows, in batches with the log's
     /// columns.
     pub(super) replaced: Vec<RecordBatch>,
-    /// The metadata domains that this attempt sets in addition to those of the transaction.
+    /// The metadata domains that only this attempt sets, in addition to the transaction's domains.
     pub(super) domains: Vec<DomainMetadata>,
 }
 

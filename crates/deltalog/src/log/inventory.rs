@@ -42,7 +42,7 @@ impl LogInventory {
         self.files.iter()
     }
 
-    /// Returns the files in the log's directory whose names are not those of log files.
+    /// Returns the files in the log's directory that do not have a log file's name.
     pub(crate) fn others(&self) -> impl Iterator<Item = &FileMeta> {
         self.others.iter()
     }

@@ -1,5 +1,5 @@
-//! Resolves all paths in a log: those of `add`, `remove`, `cdc`, deletion vectors, sidecars and hints. (PROTOCOL, "Add
-//! File and Remove File".)
+//! Resolves all paths in a log: the paths in `add`, `remove`, `cdc`, deletion vectors, sidecars and hints. (PROTOCOL,
+//! "Add File and Remove File".)
 //!
 //! ```text
 //! month=1/part-0%20a.parquet          relative          → month=1/part-0 a.parquet

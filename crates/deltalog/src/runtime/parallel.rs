@@ -34,7 +34,7 @@ pub(crate) fn waiting(count: usize) -> usize {
     if IS_ALONE.get() { 1 } else { cores().max(count) }
 }
 
-/// Returns `count`, the number of threads for work of which at most that many parts may run at the same time.
+/// Returns `count`, the number of threads for work that must not run on more threads at the same time.
 pub(crate) fn exactly(count: usize) -> usize {
     if IS_ALONE.get() { 1 } else { count }
 }
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The results, or the error, are the same as those of sequential work.
+        /// The results, or the error, are the same as in sequential work.
         #[test]
         fn agrees_with_sequential_work(items in prop::collection::vec(0..50u8, 0..40), threads in 0..9usize) {
             let work = |item: &u8| if *item < 48 { Ok(u16::from(*item) + 1) } else { Err(*item) };

@@ -74,8 +74,8 @@ impl BatchBytes {
             && batch.columns().iter().any(|column| weight(column, 0, column.len()) > self.offsets)
     }
 
-    /// Divides the rows of `batch` into ranges, each of which forms a batch. A single row that exceeds the limit gets a
-    /// range of its own.
+    /// Divides the rows of `batch` into ranges that have the size of a batch. A single row that exceeds the limit gets
+    /// a range of its own.
     pub(crate) fn ranges(self, batch: &RecordBatch) -> Vec<Range<usize>> {
         let rows = batch.num_rows();
         if weight_of(batch, 0, rows) <= self.target {
@@ -112,13 +112,13 @@ impl BatchBytes {
         rows
     }
 
-    /// Divides `batch` into pieces, each of which forms a batch of its own. No rows are copied.
+    /// Divides `batch` into pieces that have the size of a batch. No rows are copied.
     pub(crate) fn pieces(self, batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> + use<> {
         let batch = batch.clone();
         self.ranges(&batch).into_iter().map(move |range| batch.slice(range.start, range.len()))
     }
 
-    /// Divides `items` into parts, each of which forms a batch. `bytes` returns the size of an item in bytes, and
+    /// Divides `items` into parts that have the size of a batch. `bytes` returns the size of an item in bytes, and
     /// `most` is the size of the largest item.
     pub(crate) fn parts<'a, T>(
         self,

@@ -294,8 +294,8 @@ impl Snapshot {
         self.0.state.files(request)
     }
 
-    /// Returns the tombstones, including expired ones, as batches with the log's columns. Those of the newest commits
-    /// come first.
+    /// Returns the tombstones, including expired ones, as batches with the log's columns. Tombstones from the newest
+    /// commits come first.
     pub(crate) fn replay_removes(&self) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send> {
         self.0.state.removes()
     }

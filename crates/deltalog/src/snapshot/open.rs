@@ -212,7 +212,7 @@ impl Snapshot {
     }
 
     /// Builds the snapshot of `segment`. What `older` has already read is not read again. If no newer commit sets the
-    /// protocol or the metadata, those of `older` are used.
+    /// protocol or the metadata, they are taken from `older`.
     pub(super) fn load(
         source: &Source,
         segment: LogSegment,

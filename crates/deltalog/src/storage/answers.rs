@@ -350,8 +350,10 @@ impl Refusal {
                     None => "set the storage option 'aws_region' to the bucket's region".to_owned(),
                 })
             }
-            (300..=399, _) => Verdict::new(InvalidArgument, "the endpoint redirects requests to another place")
-                .hint(format!("check the endpoint ({host})")),
+            (300..=399, _) => {
+                Verdict::new(InvalidArgument, "the endpoint redirects requests to another place")
+                    .hint(format!("check the endpoint ({host})"))
+            }
             (_, "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" | "RequestExpired") => {
                 expired(credentials)
             }

@@ -6,9 +6,9 @@
 //! **the root may be a link, but nothing beneath it may be one**. Files with an absolute path in the log are not
 //! beneath the root; the user decides which of them may be read.
 //!
-//! - Reads and deletions open one directory after another by its descriptor, so a link that another process creates
-//!   meanwhile is not followed. For writes and listings, the directories are checked beforehand. A new file is never
-//!   created through a link that has its name.
+//! - Reads and deletions open one directory after another by its descriptor, so a link that another process creates at
+//!   the same time is not followed. For writes and listings, the directories are checked beforehand. A new file is
+//!   never created through a link that has its name.
 //! - Only regular files are read. Opening a pipe would wait for a writer, and reading a device may never end.
 
 use std::fmt;

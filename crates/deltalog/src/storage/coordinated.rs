@@ -1,8 +1,8 @@
 //! Commits for which an external coordinator decides which writer gets a version.
 //!
-//! The protocol is that of the JVM's `BaseExternalLogStore`, so that writers of both kinds may commit to the same table
-//! at the same time. `T(N)` is a file with the content of version N, and `E(N)` is the coordinator's entry for version
-//! N.
+//! The protocol is the same as in the JVM's `BaseExternalLogStore`, so that writers of both kinds may commit to the
+//! same table at the same time. `T(N)` is a file with the content of version N, and `E(N)` is the coordinator's entry
+//! for version N.
 //!
 //! ```text
 //! 0  N.json must not exist

@@ -88,8 +88,8 @@ impl Storage {
         Ok(())
     }
 
-    /// Removes those of the local directories in `directories` that are empty and have not changed since the time
-    /// `before_ms`. Returns how many were removed, which is 0 for stores without directories.
+    /// Removes the local directories in `directories` that are empty and have not changed since the time `before_ms`.
+    /// Returns how many were removed, which is 0 for stores without directories.
     ///
     /// # Errors
     /// `CorruptLog` for a path that is not valid in the store.

@@ -17,7 +17,7 @@ use super::FileMeta;
 /// The suffix of the objects that are stored next to the directories they stand for.
 const SUFFIX: &str = "_$folder$";
 
-/// Removes these objects from a listing. An empty object whose name is that of a directory without files is kept,
+/// Removes these objects from a listing. An empty object that has the same name as a directory without files is kept,
 /// because it cannot be distinguished from an empty file.
 pub(super) fn remove(files: &mut Vec<FileMeta>) {
     // The files of tables are not empty, so there is usually nothing to do.

@@ -19,14 +19,14 @@ use crate::error::Error;
 /// buffers would take longer than reading the pages.
 const HEADER_BYTES: usize = 1000;
 
-/// An open file, of which ranges can be read.
+/// An open file whose ranges can be read.
 #[derive(Clone, Debug)]
 pub struct FileReader(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
     Local(Arc<File>, Arc<LocalFile>),
-    /// The file is opened anew for each read.
+    /// The file is opened again for each read.
     Idle(Arc<LocalFile>),
     Remote(Arc<RemoteFile>, Option<Arc<Plan>>),
 }

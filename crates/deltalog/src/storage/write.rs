@@ -54,7 +54,7 @@ pub(super) struct Staged {
 }
 
 impl Staged {
-    /// Returns a new path in the directory of `file`. Its name cannot be that of a log file or a data file, so readers
+    /// Returns a new path in the directory of `file`. A log file or a data file cannot have this name, so readers
     /// ignore it.
     pub(super) fn beside(file: &Path) -> Self {
         let name = file.file_name().unwrap_or_default().to_string_lossy();

@@ -236,7 +236,7 @@ impl<'a> Reconciled<'a> {
         }))
     }
 
-    /// Returns the lines of the compaction, those of the oldest commit first.
+    /// Returns the lines of the compaction, beginning with the oldest commit.
     fn text(&self) -> Vec<u8> {
         let mut text = Vec::with_capacity(self.lines.iter().map(|line| line.len() + 1).sum());
         for line in self.lines.iter().rev() {

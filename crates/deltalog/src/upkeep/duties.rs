@@ -68,7 +68,9 @@ impl Duties {
             checkpoint::of_version(&self.base, self.version, &self.environment)
         });
         self.write_checksum(counted.flatten());
-        self.attempt("the expired part of its log could not be deleted", || cleanup::after_checkpoint(self, pace));
+        self.attempt("the expired part of its log could not be deleted", || {
+            cleanup::after_checkpoint(self, pace)
+        });
     }
 
     /// Writes the checksum. If a checkpoint has `counted` the same number of live files as the derived checksum has,

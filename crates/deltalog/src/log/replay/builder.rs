@@ -89,7 +89,7 @@ impl AddRows {
     }
 }
 
-/// A builder for rows of `remove` actions. Its columns are those of tombstones, statistics and tags.
+/// A builder for rows of `remove` actions. Its columns are the columns of a tombstone, its statistics and its tags.
 pub(super) struct RemoveRows {
     path: StringBuilder,
     deletion_timestamp: Int64Builder,

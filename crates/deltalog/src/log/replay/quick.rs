@@ -249,7 +249,7 @@ mod tests {
         (add.path.to_string(), values, numbers, add.data_change, stats, pairs(add.tags.as_ref()).is_some())
     }
 
-    /// Checks that the result for an accepted line equals that of the general parser. Returns whether the line was
+    /// Checks that an accepted line gives the same result as in the general parser. Returns whether the line was
     /// accepted.
     fn agrees(line: &[u8]) -> bool {
         let (with, without) = (add_line(line, true), add_line(line, false));

@@ -1,4 +1,4 @@
-//! The list of table features: those of the specification, and others that writers use.
+//! The list of table features. It has the specification's features, and others that writers use.
 
 use std::fmt;
 
@@ -131,7 +131,7 @@ table_features! {
     VariantType = "variantType", ReaderWriter;
     /// The preview of `variantType`.
     VariantTypePreview = "variantType-preview", ReaderWriter;
-    /// Variants of which parts are stored as columns of their own.
+    /// Variants that are partly stored in columns of their own.
     VariantShredding = "variantShredding", ReaderWriter;
     /// The preview of `variantShredding`.
     VariantShreddingPreview = "variantShredding-preview", ReaderWriter;

@@ -92,7 +92,7 @@ pub(super) struct Cache {
     counts: Counts,
 }
 
-/// An object of which the cache may have pieces.
+/// An object that may have pieces in the cache.
 #[derive(Debug, Clone)]
 struct Key {
     directory: PathBuf,

@@ -1,4 +1,4 @@
-//! An object of which the cache has some pieces.
+//! An object that has some pieces in the cache.
 
 use std::ops::Range;
 use std::sync::Arc;

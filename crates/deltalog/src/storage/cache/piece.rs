@@ -126,7 +126,9 @@ impl Piece {
         match std::fs::remove_file(&path) {
             Ok(()) => tracing::debug!(path = %path.display(), "a piece of the cache was discarded"),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => tracing::debug!(path = %path.display(), %error, "a piece of the cache could not be deleted"),
+            Err(error) => {
+                tracing::debug!(path = %path.display(), %error, "a piece of the cache could not be deleted")
+            }
         }
     }
 }

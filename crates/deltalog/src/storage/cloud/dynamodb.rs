@@ -1,4 +1,4 @@
-//! DynamoDB as a commit coordinator. Its table is the same as that of the JVM's `S3DynamoDBLogStore`.
+//! DynamoDB as a commit coordinator, with the same table as the JVM's `S3DynamoDBLogStore`.
 //!
 //! ```text
 //! tablePath (S, hash key)     s3a://bucket/path

@@ -261,7 +261,7 @@ trait Builder: Clone + Send + Sync + 'static {
 }
 
 /// Implements [`Builder`] for a builder of `object_store`. These builders have methods with the same names, but no
-/// common trait. `$convert` converts the provider's credentials to those of the store.
+/// common trait. `$convert` converts the provider's credentials to the store's credentials.
 macro_rules! builder {
     ($builder:ty, $store:ty, $convert:expr, $settings:expr) => {
         impl super::Builder for $builder {

@@ -87,9 +87,9 @@ impl Reuse {
         let Some(sidecars) = snapshot.state().sidecars()? else { return Ok(None) };
         let tail = snapshot.state().tail()?;
         let paths = tail.paths(FILTERED_PATHS)?;
-        let wanted = ArrowSchemaConverter::new()
-            .convert(&sidecar_schema(actions))
-            .map_err(|error| Error::corrupt_log("the columns of a sidecar cannot be written").with_source(error))?;
+        let wanted = ArrowSchemaConverter::new().convert(&sidecar_schema(actions)).map_err(|error| {
+            Error::corrupt_log("the columns of a sidecar cannot be written").with_source(error)
+        })?;
         let is_usable = |sidecar: &SidecarFile| -> Result<bool> {
             let is_expired = kind_of(sidecar) == Some(FileAction::Remove)
                 && sidecar.newest_tombstone_ms().is_none_or(|newest| actions.has_expired(newest));

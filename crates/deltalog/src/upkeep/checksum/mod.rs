@@ -91,8 +91,8 @@ pub(super) fn derive(committed: &Since) -> Result<Option<Derived>> {
     else {
         return Ok(None);
     };
-    // Checksums of early writers lack the protocol and the metadata. If no later commit has set them, those of the base
-    // are used.
+    // Checksums of early writers lack the protocol and the metadata. If no later commit has set them, they are taken
+    // from the base.
     if let Some(base) = &committed.base {
         checksum.protocol.get_or_insert_with(|| base.protocol().clone());
         checksum.metadata.get_or_insert_with(|| base.metadata().clone());
@@ -140,7 +140,7 @@ pub(super) fn doubt_others(duties: &Duties) -> Result<()> {
         // far too high.
         let newest = duties.base.refresh()?.version();
         duties.base.left_over().doubt_checksums(newest, duties.version);
-        // The doubt is recorded before checksums are deleted, so that a checksum that is being written meanwhile is
+        // The doubt is recorded before checksums are deleted, so that a checksum that is being written concurrently is
         // deleted either here or by its writer.
         note_doubt(duties.storage(), newest, duties.version);
         // A transaction may have committed before the doubt was recorded.

@@ -1,9 +1,9 @@
 //! Converts one statistic of one leaf column from JSON to Arrow.
 //!
 //! - A JSON text that is not a value of the column's type becomes NULL, and so does a number that the type would round.
-//! - If the offset of a timestamp has no seconds and is not that of UTC, the timestamp is a bound with a margin of 59
-//!   seconds. The reason is that the JVM connector 3.2 and 3.3 write `+00:53` for an offset of 53 minutes and 28
-//!   seconds, such as Berlin's before 1893.
+//! - If a timestamp has an offset without seconds, other than UTC's, it is a bound with a margin of 59 seconds. The
+//!   reason is that the JVM connector 3.2 and 3.3 write `+00:53` for an offset of 53 minutes and 28 seconds, such as
+//!   Berlin's before 1893.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -294,7 +294,7 @@ impl Checkpoint {
         let json = Commit::parse(&bytes, self.files.version, 0)?;
         let mut actions = Vec::new();
         for (line, number) in bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).zip(1..) {
-            // `json` already contains all file actions, of which there may be many.
+            // `json` already contains all file actions. There may be many of them.
             if line.is_empty() || line.starts_with(b"{\"add\"") || line.starts_with(b"{\"remove\"") {
                 continue;
             }
