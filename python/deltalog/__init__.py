@@ -6,8 +6,8 @@
     table = DeltaTable("/data/flights")
     rows = pyarrow.table(table.to_arrow(columns=["carrier", "delay"], predicate="month = 7"))
 
-Data goes in and out through the Arrow PyCapsule interface, which pyarrow, polars, pandas, duckdb and others
-know. None of them is required. For PySpark see `deltalog.spark`.
+Rows are passed through the Arrow PyCapsule interface, which pyarrow, polars, pandas, duckdb and other libraries
+support. None of them is required. For PySpark see `deltalog.spark`.
 """
 
 import sys
@@ -128,8 +128,8 @@ __all__ = [
     "write_deltalake",
 ]
 
-# Where names are defined. A module is imported when one of its names is first used, so that a program which uses little
-# of the package, such as the command line, starts faster.
+# The module that defines each name. A module is imported when one of its names is first used, so that programs which
+# use only a part of the package, such as the command line, start faster.
 _NAMES = {
     "_internal": (
         "AlreadyApplied",
@@ -261,8 +261,8 @@ if not TYPE_CHECKING:
         return sorted({*globals(), *__all__, *_MODULES})
 
 
-# A process of `multiprocessing` may end without waiting for threads. The module `upkeep` handles this when it is
-# imported.
+# A process of `multiprocessing` may end without waiting for threads. If `upkeep` is imported,
+# the commits of such a process do their background work before they return.
 _processes = sys.modules.get("multiprocessing.process")
 if _processes is not None and _processes.parent_process() is not None:
     from deltalog import upkeep

@@ -1,7 +1,7 @@
-"""Checks the arguments of users and converts them to the form that the binary takes.
+"""Checks arguments that users pass, and converts them for the compiled module.
 
-Each function names the parameter in its error message, and its hint states what to pass. Parameters whose annotation is
-enough for a check are checked by `deltalog.checked`.
+The error message of each function names the parameter, and the hint states what to pass. Parameters that can be checked
+by their annotations alone are checked by `deltalog.checked`.
 """
 
 import operator
@@ -44,14 +44,14 @@ __all__ = [
 ]
 
 Names: TypeAlias = list[str] | tuple[str, ...]
-"""Several names. `Sequence[str]` would also accept a single text."""
+"""Several names. `Sequence[str]` is not used, because it would also accept a single string."""
 
 StagedCommit: TypeAlias = "str | os.PathLike[str] | tuple[int, bytes]"
 """A commit that a catalog has not published yet: its path, or its version and its bytes."""
 
 
 class ChangeRange(NamedTuple):
-    """The range of changes from a version or a time to another one, both included.
+    """The range of versions for a change data feed, from a version or time to another, both included.
 
     Times are in milliseconds since the epoch.
     """
@@ -70,7 +70,9 @@ class StoreOptions(NamedTuple):
 
 
 class TableOptions(NamedTuple):
-    """The definition of a new table except for its columns. If the table exists, it is compared with the definition."""
+    """The definition of a new table except for its columns. If the table already exists, its definition is compared
+    with this one.
+    """
 
     partition_by: Sequence[str] | None = None
     configuration: dict[str, str] | None = None
@@ -78,12 +80,12 @@ class TableOptions(NamedTuple):
     description: str | None = None
 
 
-# All implementations use signed 64-bit numbers for versions.
+# The range of signed 64-bit integers, which all Delta implementations use for versions.
 _LEAST, _LARGEST = -(2**63), 2**63 - 1
 
 
 def location_argument(table_uri: object, name: str = "table_uri") -> str:
-    """Returns a path or a URL as text; `~` at its beginning is the user's home directory."""
+    """Returns a path or a URL as a string; `~` at its beginning is replaced by the user's home directory."""
     location = _path(table_uri)
     if not is_text(location):
         raise wrong_argument(name, table_uri, "a path or a URL")
@@ -91,7 +93,7 @@ def location_argument(table_uri: object, name: str = "table_uri") -> str:
 
 
 def _path(value: object) -> object:
-    """Returns the text of a path object; None for an object that is not a path."""
+    """Returns the path of a path object as a string; None if the object is not a path."""
     try:
         return os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     except TypeError:
@@ -99,7 +101,7 @@ def _path(value: object) -> object:
 
 
 def roots_argument(allowed_roots: "Iterable[str | os.PathLike[str]] | None") -> list[str]:
-    """Returns locations as texts."""
+    """Returns paths and URLs as strings."""
     expected = "a list of paths or URLs, such as ['/data/source']"
     if allowed_roots is None:
         return []
@@ -109,14 +111,14 @@ def roots_argument(allowed_roots: "Iterable[str | os.PathLike[str]] | None") -> 
 
 
 def _items(name: str, values: object, expected: str) -> list[object]:
-    """Returns the items of a list. Refuses a single text, which would be split into its letters."""
+    """Returns the items of a list. Refuses a single string, whose items would be its characters."""
     if isinstance(values, (str, bytes, os.PathLike, Mapping)) or not isinstance(values, Iterable):
         raise wrong_argument(name, values, expected)
     return list(values)
 
 
 def text_argument(name: str, text: object, expected: str = "text") -> str:
-    """Checks and returns a text."""
+    """Checks and returns a string."""
     if not is_text(text):
         raise wrong_argument(name, text, expected)
     return text
@@ -152,12 +154,12 @@ def count_argument(count: int | None, name: str) -> int | None:
 
 
 def size_argument(size: int | None, name: str) -> int | None:
-    """Returns the size of a file, or of something else, in bytes."""
+    """Checks and returns a size in bytes."""
     return None if size is None else whole_argument(size, name, "a whole number of bytes from 1", 1)
 
 
 def whole_argument(value: object, name: str, expected: str, least: int = _LEAST) -> int:
-    """Returns a 64-bit whole number, which may be one of numpy's."""
+    """Returns a 64-bit integer; the argument may also be an integer of numpy."""
     try:
         number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -168,7 +170,7 @@ def whole_argument(value: object, name: str, expected: str, least: int = _LEAST)
 
 
 def columns_argument(columns: Sequence[str] | None, name: str = "columns") -> list[str] | None:
-    """Returns names of columns, or None."""
+    """Checks and returns a list of column names, or None."""
     return None if columns is None else names_argument(columns, name)
 
 
@@ -187,7 +189,7 @@ def names_argument(names: Sequence[str], name: str, *, one: bool = False) -> lis
 
 
 def options_argument(options: Mapping[str, str] | None, name: str) -> dict[str, str]:
-    """Checks and returns pairs of texts."""
+    """Checks a dictionary of strings, and returns its items as pairs."""
     expected = "a dictionary of text to text"
     if options is None:
         return {}
@@ -203,7 +205,9 @@ def options_argument(options: Mapping[str, str] | None, name: str) -> dict[str, 
 def store_argument(
     location: str, storage_options: Mapping[str, str] | None, credential_provider: CredentialProvider | None
 ) -> StoreOptions:
-    """Returns the options of a store, and the provider of its credentials. A session of boto3 also has a region."""
+    """Returns storage options and a credential provider. If the provider is a boto3 session, its region is added to the
+    options.
+    """
     options = _storage_options(storage_options)
     if credential_provider is None:
         return StoreOptions(options)
@@ -225,7 +229,7 @@ _REGIONS = {"aws_region", "region", "aws_default_region", "default_region"}
 
 
 def _storage_options(options: object) -> dict[str, str]:
-    """Returns the options of a store. Errors do not show their values, which may be secrets."""
+    """Checks and returns storage options. Error messages do not show their values, which may be secrets."""
     if options is None:
         return {}
     hint = "pass a dictionary of text to text, such as {'aws_region': 'eu-west-1'}"
@@ -252,15 +256,14 @@ def table_options(
     name: str | None,
     description: str | None,
 ) -> TableOptions:
-    """Returns the definition of a new table that a user has passed. A single partition column may be given without a
-    list.
+    """Checks and returns the definition of a new table. A single partition column may be given without a list.
     """
     columns = None if partition_by is None else names_argument(partition_by, "partition_by", one=True)
     return TableOptions(columns, options_argument(configuration, "configuration"), name, description)
 
 
 def staged_argument(staged_commits: Iterable[StagedCommit] | None) -> "list[str | tuple[int, bytes]] | None":
-    """Returns the staged commits that a catalog names."""
+    """Checks and returns the staged commits of a table that a catalog manages."""
     if staged_commits is None:
         return None
     expected = "a list, whose items are the names of files, or versions with bytes"
@@ -279,7 +282,9 @@ def _staged(commit: object) -> "str | tuple[int, bytes]":
 
 
 def stream_argument(data: object, name: str = "data") -> ArrowData:
-    """Returns Arrow data: a stream, an array, or several of them, such as the batches of a lazy frame of Polars."""
+    """Checks and returns Arrow data: a stream, an array, or several of them, such as the batches of a Polars lazy
+    frame.
+    """
     data = computed(data)
     if isinstance(data, (list, tuple)):
         for item in data:
@@ -318,22 +323,22 @@ def timestamp_argument(
     if given.tzinfo is None:
         given = given.replace(tzinfo=timezone.utc)
     since_epoch: object = given - datetime(1970, 1, 1, tzinfo=timezone.utc)
-    # pandas' NaT is an instance of datetime, but not a time.
+    # pandas' NaT is an instance of datetime, but stands for a missing time.
     if not isinstance(since_epoch, timedelta):
         raise wrong_argument(name, timestamp, expected)
     return milliseconds(since_epoch // timedelta(microseconds=1), round_up=round_up)
 
 
 def iso_time(text: str) -> datetime:
-    """Reads a time in ISO 8601; raises `ValueError` if it is not one."""
-    # Python 3.10 does not parse Z.
+    """Parses a time in ISO 8601; raises `ValueError` if the string is not valid."""
+    # Python 3.10 does not parse the suffix Z.
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 def milliseconds(micros: int, *, round_up: bool = False) -> int:
     """Converts microseconds to milliseconds, rounded down, or up.
 
-    Commit times are whole milliseconds. The time at which changes begin is rounded up, which leaves out the
-    commits before it; every other time is rounded down.
+    Commit times are whole milliseconds. The start of a range of changes is rounded up, so that commits before it are
+    excluded; all other times are rounded down.
     """
     return -(-micros // 1000) if round_up else micros // 1000

@@ -1,4 +1,4 @@
-"""Converts Arrow data to a form that the binary can import."""
+"""Prepares Arrow data from other libraries so that the compiled module can import it."""
 
 import sys
 from collections.abc import Iterator
@@ -16,10 +16,11 @@ __all__ = ["computed", "importable"]
 def importable(data: ArrowData) -> ArrowData:
     """Returns an Arrow stream unchanged, except that deeply nested columns of pyarrow lose their offsets.
 
-    A slice in pyarrow is an offset into the whole array. The C interface passes it on, and arrow-rs 59 adds it again
-    for each nested struct or fixed-size list, until it panics. Such columns are copied, batch by batch.
+    In pyarrow, a slice is an offset into the whole array. The C interface passes this offset on, but arrow-rs 59 adds
+    it once more for each nested struct or fixed-size list, and panics. Such columns are therefore copied, batch by
+    batch.
     """
-    # If pyarrow was not imported, the data are not pyarrow's.
+    # If pyarrow was not imported, the data cannot come from pyarrow.
     if "pyarrow" not in sys.modules:
         return data
     import pyarrow
@@ -39,9 +40,9 @@ def importable(data: ArrowData) -> ArrowData:
 
 
 def computed(data: object) -> object:
-    """Returns data unchanged, apart from a lazy frame of Polars, which its streaming engine computes.
+    """Returns data unchanged, except for a Polars lazy frame, which the streaming engine of Polars computes.
 
-    From Polars 1.34 it does so batch by batch.
+    From Polars 1.34 on, the frame is computed batch by batch.
     """
     # If Polars was not imported, the data cannot be a frame of Polars.
     if "polars" not in sys.modules:
@@ -52,13 +53,15 @@ def computed(data: object) -> object:
 
 
 def _batches(frame: "polars.LazyFrame") -> "Iterator[polars.DataFrame]":
-    """Yields the rows of a lazy frame. The first batch has no rows: it tells the schema, even if no other follows."""
+    """Yields the rows of a lazy frame. The first batch is empty and only provides the schema, in case the frame has no
+    rows.
+    """
     import polars
 
     yield polars.DataFrame(schema=frame.collect_schema())
     if hasattr(frame, "collect_batches"):
         yield from frame.collect_batches(engine="streaming", lazy=True)
-    else:  # Older than Polars 1.34.
+    else:  # Polars is older than 1.34.
         yield frame.collect(engine="streaming")
 
 

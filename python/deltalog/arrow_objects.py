@@ -1,4 +1,4 @@
-"""Rows of the core as dictionaries, for programs without an Arrow library."""
+"""Converts rows of the compiled module to dictionaries, for programs without an Arrow library."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ __all__ = ["objects"]
 
 
 def objects(stream: "ArrowStream") -> Iterator[dict[str, Any]]:
-    """Yields the rows of a stream of the log as dictionaries, with the values that they have in JSON."""
+    """Yields the rows of an Arrow stream, such as the history, as dictionaries with JSON values."""
     from deltalog._internal import Encoder
 
     encoder = Encoder("json", stream)

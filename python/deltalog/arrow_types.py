@@ -1,4 +1,4 @@
-"""The common interface of objects of Arrow libraries: the Arrow PyCapsule interface."""
+"""Protocol classes for the Arrow PyCapsule interface, which objects of all Arrow libraries have."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeAlias
@@ -45,4 +45,6 @@ class LazyRows(Protocol):
 _Rows: TypeAlias = ArrowStreamExportable | ArrowArrayExportable
 
 ArrowData: TypeAlias = _Rows | Sequence[_Rows] | Iterator[_Rows] | LazyRows
-"""Rows, or several parts of them with the same columns, as a list or as a generator; or a lazy frame of Polars."""
+"""Rows that can be written: Arrow data, a list or generator of Arrow data with the same columns, or a Polars lazy
+frame.
+"""

@@ -1,4 +1,4 @@
-"""Bars that show the progress of operations: in notebooks by tqdm or rich, in terminals as one line."""
+"""Progress bars for long operations: in notebooks with tqdm or rich, in terminals as one line."""
 
 import importlib
 import os
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["Line", "bars"]
 
 _PATIENCE = 0.5
-"""The time in seconds before an operation has a bar, so that short ones have none."""
+"""An operation gets a bar after this number of seconds, so that short operations get none."""
 
 
 @contextmanager
 def bars() -> Iterator["Callable[[Progress], None]"]:
-    """Returns a function that draws the bars. They are removed, or completed, at the end of the block."""
+    """Returns a context manager that provides a function which draws the bars. At the end of the block, bars are
+    removed, or completed.
+    """
     drawn = (_notebook() if "ipykernel" in sys.modules else None) or Line(sys.stderr)
     try:
         yield drawn.show
@@ -41,12 +43,14 @@ def _notebook() -> "_Tqdm | _Rich | None":
 
 
 class Line:
-    """Draws the operation that has begun last, in the last line of a terminal. Elsewhere, it draws nothing."""
+    """Draws a bar for the operation that began last, in the last line of a terminal. If there is no terminal, nothing
+    is drawn.
+    """
 
     def __init__(self, stream: TextIO, *, patience: float = _PATIENCE) -> None:
         self._stream = stream
         self.is_shown = stream.isatty() and os.environ.get("TERM") != "dumb"
-        """Whether there is a terminal to draw in."""
+        """Whether standard error is a terminal."""
         encoding = (getattr(stream, "encoding", None) or "ascii").lower()
         self._marks = "█░" if encoding.startswith("utf") else "#."
         self._patience = patience
@@ -54,7 +58,7 @@ class Line:
         self._has_line = False
 
     def show(self, progress: "Progress") -> None:
-        """Draws a report."""
+        """Draws the progress that an operation reports."""
         if not self.is_shown:
             return
         begun = self._begun.setdefault(progress.id, time.monotonic())
@@ -77,7 +81,7 @@ class Line:
 
 
 def line_of(progress: "Progress", width: int, marks: str) -> str:
-    """Returns a report as a line that is at most `width` characters wide."""
+    """Returns the progress of an operation as a line of at most `width` characters."""
     done, every = progress.done, progress.all
     amount = size(done) if progress.unit == "bytes" else f"{done:,} {progress.unit}"
     if not every:

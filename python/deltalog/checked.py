@@ -1,4 +1,4 @@
-"""Checks arguments by the annotations of their parameters: text, true or false, one of several words, or objects of
+"""Checks arguments by the annotations of their parameters: strings, booleans, one of several words, or objects of
 Spark.
 
 Other parameters are checked by the functions of `deltalog.arguments`, in the same style: the message names the
@@ -41,7 +41,7 @@ def checked(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _
 
     @functools.wraps(function)
     def call(*arguments: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
-        # Python itself reports surplus arguments.
+        # Python itself raises an error if there are too many arguments.
         for name, value in [*zip(names, arguments, strict=False), *named.items()]:
             check = expected.get(name)
             if check is not None and not check.accepts(value):
@@ -92,7 +92,7 @@ def _expected_of(kind: Any) -> _Expected | None:
 
 
 def is_text(value: object) -> TypeGuard[str]:
-    """Returns whether a value is valid Unicode text. A lone surrogate is not: it cannot be encoded in UTF-8."""
+    """Returns whether a value is a string that can be encoded in UTF-8. A string with a lone surrogate cannot."""
     if not isinstance(value, str):
         return False
     try:
@@ -107,7 +107,7 @@ def _is_of_spark(kind: Any) -> bool:
 
 
 def _of_spark(kinds: list[Any]) -> _Expected | None:
-    """Returns the types for a parameter that takes objects of Spark's classes, or text instead of them."""
+    """Returns the accepted types of a parameter that takes objects of Spark's classes, or strings instead."""
     if not all(kind is str or _is_of_spark(kind) for kind in kinds):
         return None
     names = ["text" if kind is str else f"a {kind.__name__}" for kind in kinds]
@@ -115,7 +115,7 @@ def _of_spark(kinds: list[Any]) -> _Expected | None:
 
 
 def is_of_spark(value: object, kind: type) -> bool:
-    """Returns whether a value is of a class, or of the class of that name in Spark Connect."""
+    """Returns whether a value is an instance of a class, or of the class with the same name in Spark Connect."""
     return isinstance(value, kind) or any(
         base.__name__ == kind.__name__ and base.__module__.startswith("pyspark.sql.connect.")
         for base in type(value).__mro__
@@ -123,7 +123,7 @@ def is_of_spark(value: object, kind: type) -> bool:
 
 
 def _is_truth(value: object) -> bool:
-    """Returns whether a value is a boolean of Python or of numpy; the binary accepts both."""
+    """Returns whether a value is a boolean of Python or numpy; the compiled module accepts both."""
     return isinstance(value, bool) or (type(value).__module__, type(value).__name__) in _NUMPYS
 
 

@@ -11,7 +11,7 @@ __all__ = ["CloneArguments", "CloneResult"]
 
 
 class CloneArguments(NamedTuple):
-    """The arguments of `clone`, as the binary takes them."""
+    """The arguments of `clone`, as the compiled module expects them."""
 
     shallow: bool
     mode: str
@@ -30,6 +30,6 @@ class CloneResult(Facts):
     `removedFilesSize`, `numCopiedFiles` and `copiedFilesSize`.
     """
     version: int | None
-    """The version of the clone's commit; None if nothing was committed, because there was nothing to do."""
+    """The version of the clone's commit; None if nothing was committed because nothing has changed."""
     allowed_roots: list[str]
     """The `allowed_roots` that readers of a shallow clone must pass."""

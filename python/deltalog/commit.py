@@ -1,4 +1,4 @@
-"""What a writer records with its commit in addition to the data."""
+"""Information that a writer records in its commit in addition to the data."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ __all__ = ["CommitArguments", "CommitProperties", "Transaction", "WriteArguments
 @checks_arguments
 @dataclass(frozen=True)
 class Transaction:
-    """The progress of an application, recorded with a commit (protocol: "Transaction Identifiers").
+    """The name and version number of an application, recorded with a commit (protocol: "Transaction Identifiers").
 
     `DeltaTable.transaction_version(app_id)` returns the version that was recorded last.
     """
@@ -23,7 +23,7 @@ class Transaction:
     app_id: str
     version: int
     last_updated: int | None = None
-    """Milliseconds since the epoch; the time of the commit if None."""
+    """The time of the update in milliseconds since the epoch; by default the time of the commit."""
 
     def __post_init__(self) -> None:
         whole_argument(self.version, "version", "a whole number of 64 bits")
@@ -36,17 +36,17 @@ class CommitProperties:
     """What to record with a commit in addition to its data.
 
     Args:
-        custom_metadata: more fields of the commit's `commitInfo`, which `history()` shows. Values are what
-            JSON can hold; `userMetadata`, `userName` and `userId` are text. The fields that the commit sets
-            itself (`timestamp`, `operation`, `operationParameters`, `operationMetrics`, `readVersion`,
+        custom_metadata: additional fields of the commit's `commitInfo`, which `history()` shows. Values must be
+            convertible to JSON; `userMetadata`, `userName` and `userId` must be strings. The fields that the commit
+            sets itself (`timestamp`, `operation`, `operationParameters`, `operationMetrics`, `readVersion`,
             `isBlindAppend`, `isolationLevel`, `inCommitTimestamp`, `engineInfo`, `txnId`) are refused.
-        max_commit_retries: accepted for compatibility with `deltalake`, but without effect. A commit is retried for as
-            long as it does not conflict, and only because another writer has committed first.
-        app_transactions: the progress of applications, recorded with the commit. If the table has recorded the
-            same or a later version of one of them, nothing is written and `write_deltalake` returns an
-            `AlreadyApplied`, so that a repeated write never adds its rows twice. (`deltalake` writes them again.)
-            If another writer records a lower version of an application first, `CommitConflictError` is raised with
-            the reason `app_transaction`.
+        max_commit_retries: accepted for compatibility with `deltalake`; has no effect. If another writer has committed
+            first, the commit is retried until it succeeds or conflicts.
+        app_transactions: names of applications with version numbers, recorded with the commit. If the table has already
+            recorded the same or a later version for one of these applications, nothing is written and `write_deltalake`
+            returns an `AlreadyApplied`, so a repeated write never adds its rows twice. (`deltalake` writes them again.)
+            If another writer records a lower version of an application first, `CommitConflictError` is raised with the
+            reason `app_transaction`.
     """
 
     custom_metadata: Mapping[str, Any] | None = None
@@ -67,15 +67,15 @@ class CommitProperties:
 
 
 class CommitArguments(NamedTuple):
-    """The `CommitProperties` in the form that the binary takes."""
+    """The `CommitProperties` as the compiled module expects them."""
 
     custom_metadata: str | None = None
-    """A JSON object."""
+    """The fields of `commitInfo`, as a JSON object."""
     app_transactions: Sequence[tuple[str, int, int | None]] = ()
 
 
 class WriteArguments(NamedTuple):
-    """The arguments of `write_deltalake`, as the binary takes them, except for the data and the table's location."""
+    """The arguments of `write_deltalake` except for the data and the location, as the compiled module expects them."""
 
     mode: str
     options: TableOptions
@@ -91,7 +91,7 @@ class WriteArguments(NamedTuple):
 def commit_arguments(
     properties: CommitProperties | None, user_metadata: str | None = None
 ) -> CommitArguments:
-    """Returns commit properties in the form that the binary takes."""
+    """Returns commit properties as the compiled module expects them."""
     properties = CommitProperties() if properties is None else properties
     if not isinstance(properties, CommitProperties):
         raise wrong_argument("commit_properties", properties, "a CommitProperties, or None")
@@ -108,7 +108,7 @@ def commit_arguments(
 
 
 def _metadata_json(metadata: Mapping[str, Any] | None) -> str | None:
-    """Returns fields of `commitInfo` as a JSON object, if there are any."""
+    """Returns the additional fields of `commitInfo` as a JSON object; None if there are none."""
     if not metadata and isinstance(metadata, Mapping | None):
         return None
     expected = "a dictionary of text to what JSON can hold"

@@ -29,11 +29,11 @@ MOST_VALUES = 10_000
 
 
 class NotTranslated(Exception):  # noqa: N818 (not an error: the library evaluates the condition itself)
-    """A condition has no exact translation."""
+    """Raised if a condition has no exact translation to SQL."""
 
 
 def opened_table(table: Location, storage_options: Mapping[str, str] | None) -> DeltaTable:
-    """Opens the table at a path or URL. A `DeltaTable`, which has its own options, is returned as it is."""
+    """Opens the table at a path or URL. Returns a `DeltaTable` unchanged; no options can be passed with it."""
     if not isinstance(table, DeltaTable):
         return DeltaTable(table, storage_options=storage_options)
     ensure_no_options(storage_options=storage_options)
@@ -89,7 +89,9 @@ def column(*parts: str) -> str:
 
 
 def literal(value: Any) -> str:
-    """Returns the SQL for a value. Raises `NotTranslated` if no literal has exactly this value, as for NaN and NULL."""
+    """Returns a value as an SQL literal. Raises `NotTranslated` if no literal has exactly this value, such as for NaN
+    and NULL.
+    """
     if isinstance(value, float) and not math.isfinite(value):
         raise NotTranslated
     if isinstance(value, (bool, int, float, str, bytes, date, datetime, Decimal)):
@@ -122,7 +124,7 @@ def translated(
 ) -> tuple[str | None, list[_Node]]:
     """Returns the SQL for the conjuncts that the scan can evaluate, and the list of the other conjuncts.
 
-    A conjunct whose form is unknown is one of the others, and not an error.
+    A conjunct of an unknown form is not an error; it is added to the list.
     """
     found: list[str] = []
     others: list[_Node] = []

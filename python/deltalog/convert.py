@@ -31,7 +31,7 @@ __all__ = [
 
 
 class ConvertArguments(NamedTuple):
-    """The arguments of `convert_to_delta`, as the binary takes them."""
+    """The arguments of `convert_to_delta`, as the compiled module expects them."""
 
     mode: str
     options: TableOptions
@@ -76,8 +76,8 @@ class ConversionPlan(Facts):
         return self._plan.files()
 
     def commit(self) -> int | None:
-        """Commits the files as version 0, and returns the version. Returns None if a table exists by now and the mode
-        is `ignore`.
+        """Commits the files as version 0, and returns the version. Returns None if another writer has created a table
+        since the plan was made, and the mode is `ignore`.
 
         Raises:
             TableAlreadyExistsError: another writer has created a table since.
@@ -116,43 +116,45 @@ def convert_to_delta(
 ) -> DeltaTable:
     """Turns a directory of Parquet files into a table, in one commit, and opens it. The files are not changed.
 
-    All files become part of the table, except for those that begin with `_` or `.`, or are in such directories,
-    and empty ones; links to directories are not followed. Their footers give the schema and the statistics.
-    Columns that some files lack are NULL there; `byte`, `short` and `integer` become the widest of them. Nothing may
-    write to the directory at the same time: later files are not part of the table, and VACUUM deletes them.
+    All files become part of the table, except for empty files, and files or directories whose names begin with `_` or
+    `.`; links to directories are not followed. The schema and the statistics come from the footers of the files. If a
+    file lacks a column, its rows have NULL. If files have a column as `byte`, `short` or `integer`, it gets the widest
+    of these types. No other program may write to the directory at the same time: files that are added later are not
+    part of the table, and VACUUM deletes them.
 
     Args:
         uri: a path, or a URL.
-        mode: what to do if there is a table: fail (`error`), or open it as it is (`ignore`).
+        mode: what to do if there is already a table: fail (`error`), or open it unchanged (`ignore`).
         schema: the columns of the table other than its partition columns: a `Schema`, or anything with
-            `__arrow_c_schema__`. Files may lack some of them, but have no others. If None, they are taken from the
-            files.
+            `__arrow_c_schema__`. Files may lack some of these columns, but must not have others. By default, the
+            columns come from the files.
         partition_by: the partition columns with their types: a `Schema`, or anything with `__arrow_c_schema__`, such as
-            a `pyarrow.Schema`. If None, they are those that the directories name (`column=value`), and their types are
-            inferred from the values as Spark does.
-        partition_strategy: how partitions are named; `hive` is the only way.
+            a `pyarrow.Schema`. By default, they come from the names of the directories (`column=value`), and their
+            types are inferred from the values as in Spark.
+        partition_strategy: how partitions are named; only `hive` is supported.
         files: the files of the table, for example from a manifest, instead of all files of the directory: an Arrow
             stream with the columns `path` (relative to `uri`, or a full path below it, not encoded), `size` and
-            `modification_time` (milliseconds since the epoch, or a timestamp). With partition columns also
-            `partition_values`, a map of texts in the form of the log, or a struct with a field for each column;
-            directories do not matter then.
-        collect_stats: whether bounds and numbers of NULLs are taken from the footers. The numbers of rows always are.
-        time_zone: the zone of timestamps in the names of directories that have none: a region, or an offset such as
-            `+02:00`.
+            `modification_time` (milliseconds since the epoch, or a timestamp). If the table has partition columns, the
+            stream also has the column `partition_values`: a map of strings, written as in the log, or a struct with a
+            field for each partition column. The names of directories are then ignored.
+        collect_stats: whether minima, maxima and counts of NULLs are taken from the footers. Row counts always are.
+        time_zone: the time zone of timestamps without a zone in the names of directories: a region, or an offset such
+            as `+02:00`.
         name: the name of the table.
-        description: its description.
-        configuration: its properties. Columns cannot be mapped by a conversion.
-        storage_options: options of the store, see `DeltaTable`.
-        credential_provider: what returns credentials for the store, see `DeltaTable`.
+        description: the description of the table.
+        configuration: the properties of the table. Column mapping cannot be enabled by a conversion.
+        storage_options: storage options, see `DeltaTable`.
+        credential_provider: provides credentials for the store, see `DeltaTable`.
         commit_properties: what to record with the commit. Its `app_transactions` must be empty.
 
     Raises:
         TableAlreadyExistsError: there is a table, and the mode is `error`.
-        InvalidArgumentError: there are no files, or the partition columns differ from the files', or a value is
-            not of its type, or there is another table inside of the directory. The message names the paths.
-        SchemaMismatchError: a column has different types in two files, or no table can have it.
+        InvalidArgumentError: there are no files, the partition columns are not those of the files, a partition value
+            does not have its type, or there is another table inside the directory. The message names the paths.
+        SchemaMismatchError: a column has different types in two files, or is not allowed in a table.
         CorruptDataError: a file is not Parquet.
-        UnsupportedFeatureError: a column has a type that no table has, or a property cannot be set by a conversion.
+        UnsupportedFeatureError: a column has a type that Delta does not support, or a property cannot be set by a
+        conversion.
     """
     plan = plan_conversion(
         uri,
@@ -195,10 +197,10 @@ def plan_conversion(
     commit_properties: CommitProperties | None = None,
     credential_provider: CredentialProvider | None = None,
 ) -> ConversionPlan | None:
-    """Makes a plan of what `convert_to_delta` would commit. Returns None if a table exists and the mode is `ignore`.
+    """Returns a plan of what `convert_to_delta` would commit; None if a table exists and the mode is `ignore`.
 
-    Arguments and errors are the same as in `convert_to_delta`. The plan can be inspected, and carried out with
-    `commit()`.
+    Takes the same arguments, and raises the same errors, as `convert_to_delta`. You can inspect the plan, and create
+    the table with its method `commit()`.
     """
     location = location_argument(uri, "uri")
     arguments = ConvertArguments(

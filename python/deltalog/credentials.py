@@ -1,15 +1,15 @@
-"""Credentials that a program passes as `credential_provider=`, and how to get them.
+"""Gets credentials from the object that a program passes as `credential_provider=`.
 
-| what is passed | how credentials are obtained |
+| object | how credentials are obtained |
 | --- | --- |
-| a function | It is called without arguments. It returns one of the next four, or a mapping, perhaps with its end. |
-| a session of boto3 | `get_credentials()` |
-| credentials of botocore | `get_frozen_credentials()`, every minute: they renew themselves |
-| a credential of azure-identity | `get_token("https://storage.azure.com/.default")` |
-| credentials of google-auth | `refresh()`, when they are not `valid` |
+| a function | It is called without arguments. It returns an object of one of the next four kinds, or a mapping, which
+may contain an expiration time. | | a session of boto3 | `get_credentials()` | | credentials of botocore |
+`get_frozen_credentials()`, every minute, because botocore renews them itself | | a credential of azure-identity |
+`get_token("https://storage.azure.com/.default")` | | credentials of google-auth | `refresh()`, when they are not
+`valid` |
 
-None of these packages is needed for the others. The names in a mapping are those that the packages, the command line
-tools of the clouds, Polars and obstore have, in any case, with or without underscores:
+None of these packages has to be installed unless its objects are passed. The names in a mapping are those that these
+packages, the clouds' command-line tools, Polars and obstore use, in upper or lower case, with or without underscores:
 
 - for S3 `access_key_id` (or `access_key`), `secret_access_key` (or `secret_key`) and `session_token` (or `token`);
 - for Azure `account_key`, `sas_token` or `token`;
@@ -54,14 +54,14 @@ _PREFIXES = ("aws", "azure", "storage", "google")
 
 
 class NotCredentialsError(Exception):
-    """A provider has returned something that is not credentials.
+    """Raised if a provider has returned an object that does not contain credentials.
 
-    The message says what it is, without a verb: users see "the credential provider NAME returned MESSAGE".
+    The message is a noun phrase, because users see "the credential provider NAME returned MESSAGE".
     """
 
 
 class Answer(NamedTuple):
-    """Credentials from a provider, in the form that the binary takes. They are never shown."""
+    """Credentials from a provider, as the compiled module expects them. They are never printed."""
 
     kind: str
     """`access_key`, `account_key`, `sas` or `token`."""
@@ -81,7 +81,9 @@ def is_provider(provider: object) -> bool:
 
 
 def is_foreign(provider: object) -> bool:
-    """Returns whether the provider is an object of a known package, which may hold secrets, and not a function."""
+    """Returns whether the provider is an object of a known package and not a function. Such an object may hold
+    secrets.
+    """
     return (
         any(hasattr(provider, name) for name in ("get_frozen_credentials", "get_credentials", "get_token"))
         or _is_googles(provider)
@@ -93,8 +95,8 @@ def ask(provider: Any) -> Answer:
     """Gets credentials from a provider.
 
     Raises:
-        NotCredentialsError: the provider returned something else.
-        Exception: any exception of the provider.
+        NotCredentialsError: the provider returned an object that does not contain credentials.
+        Exception: any exception that the provider raises.
     """
     if callable(provider) and not is_foreign(provider):
         return _read(provider())
@@ -132,7 +134,7 @@ def _is_googles(source: object) -> bool:
 
 
 def _of_google(source: Any) -> Answer:
-    # A service account's credentials have no scope at first.
+    # The credentials of a service account have no scope until one is set.
     if getattr(source, "requires_scopes", False):
         source = source.with_scopes([_GOOGLE_SCOPE])
     if not source.valid:
@@ -141,7 +143,7 @@ def _of_google(source: Any) -> Answer:
 
 
 def _google_request() -> Any:
-    # The package does not require `requests`.
+    # google-auth can be installed without `requests`.
     try:
         return import_module("google.auth.transport.requests").Request()
     except ImportError:
@@ -192,7 +194,7 @@ def _end(value: object) -> float | None:
         return None
     if isinstance(value, str):
         try:
-            # Python 3.10 does not parse Z.
+            # Python 3.10 does not parse the suffix Z.
             value = datetime.fromisoformat(value.replace("Z", "+00:00"))
         except ValueError:
             raise NotCredentialsError("an end of the credentials that is no time in ISO 8601") from None

@@ -1,6 +1,7 @@
-"""Tables as frames of Daft: `deltalog.daft.read(table)`.
+"""Reads tables as Daft DataFrames: `deltalog.daft.read(table)`.
 
-Daft gives its columns, filter and limit to the scan, whose tasks its workers read. Works from Daft 0.7.
+Daft passes the columns, the filter and the limit of a query to the scan, and its workers read the tasks of the scan.
+Requires Daft 0.7 or newer.
 """
 
 from collections.abc import Mapping
@@ -25,17 +26,18 @@ def read(
     storage_options: Mapping[str, str] | None = None,
     credential_provider: CredentialProvider | None = None,
 ) -> "daft.DataFrame":
-    """Returns the rows of a table as a lazy frame of Daft.
+    """Returns the rows of a table as a lazy Daft DataFrame.
 
-    The frame keeps the version that is the newest now, or the version that a `DeltaTable` shows. Columns that a query
-    does not use are not read, and neither are files and pages that cannot have a row of its filter. Rows are in any
-    order.
+    The frame always has the rows of the same version: the newest one when it is created, or the version of the
+    `DeltaTable`. Columns that a query does not use are not read, and neither are files and pages that cannot contain a
+    row which its filter selects. The order of the rows is not defined.
 
     Args:
         table: a table, or its path or URL. A `DeltaTable` may be opened at any version.
-        storage_options: the options of the store, for a path or URL, and for the workers. Daft sends them with the
-            tasks; without them, workers take what their environment has.
-        credential_provider: what returns credentials for the store, see `DeltaTable`. It is sent with the tasks, too.
+        storage_options: storage options, if `table` is a path or URL, and for the workers. Daft sends them with the
+            tasks. Without them, workers use the settings in their environment.
+        credential_provider: provides credentials for the store, see `DeltaTable`. Daft sends the provider with the
+        tasks, too.
 
     Raises:
         ExtraRequiredError: Daft is not installed.

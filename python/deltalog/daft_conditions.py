@@ -1,4 +1,4 @@
-"""Filters of Daft as SQL."""
+"""Translates filters of Daft into SQL."""
 
 from datetime import date, datetime
 from decimal import Decimal
@@ -14,7 +14,9 @@ __all__ = ["conjuncts"]
 
 
 def conjuncts(predicate: Any, schema: pyarrow.Schema) -> list[str]:
-    """Returns the parts of a condition that have an exact equivalent. All of them are true for the rows it selects."""
+    """Returns SQL for the conjuncts of a condition that have an exact equivalent. They are all true for the rows that
+    the condition selects.
+    """
     try:
         return [_Sql(schema).visit(predicate)]
     except NotTranslated:
@@ -23,7 +25,7 @@ def conjuncts(predicate: Any, schema: pyarrow.Schema) -> list[str]:
 
 
 class _Known(PredicateVisitor[Any]):  # type: ignore[misc]
-    """A visitor for which an expression is unknown unless a subclass says otherwise."""
+    """A visitor that raises `NotTranslated` for every kind of expression that a subclass does not handle."""
 
     def _otherwise(self) -> Any:
         raise NotTranslated
@@ -38,7 +40,7 @@ class _Known(PredicateVisitor[Any]):  # type: ignore[misc]
 
 
 class _Sides(_Known):
-    """Returns the sides of an AND, and None for anything else."""
+    """Returns the two sides of an AND, or None if the expression is not an AND."""
 
     def _otherwise(self) -> Any:
         return None
@@ -64,7 +66,8 @@ class _Value(_Known):
 class _Sql(_Known):
     """Returns the SQL of a condition on single columns.
 
-    Columns of floats and times are left out: libraries order NaN differently, and times have units and zones.
+    Conditions on columns of floats and timestamps are not translated: libraries order NaN differently, and timestamps
+    have units and zones.
     """
 
     def __init__(self, schema: pyarrow.Schema) -> None:
@@ -126,7 +129,9 @@ class _Sql(_Known):
         return f"({column(name)} {operator} {self._literal(name, right)})"
 
     def _literal(self, name: str, expr: Any) -> str:
-        """Returns the SQL of a literal that has the type of a column."""
+        """Returns the SQL of a literal that is compared with a column, and checks that it has the type of the
+        column.
+        """
         value, kind = _Value().visit(expr), self._schema.field(name).type
         is_alike = (
             (pyarrow.types.is_integer(kind) and type(value) is int)

@@ -1,4 +1,6 @@
-"""The classes by which Daft reads tables. Only `deltalog.daft` imports them, when Daft is there."""
+"""The classes through which Daft reads tables. Only `deltalog.daft` imports this module, and only if Daft is
+installed.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -33,13 +35,13 @@ class TableSource(DataSource):  # type: ignore[misc]
         return Schema.from_pyarrow_schema(self._columns)
 
     async def get_tasks(self, pushdowns: Any) -> AsyncIterator[Any]:
-        """Yields the tasks for a query, which evaluates its filter itself once more."""
+        """Yields the tasks for a query. Daft evaluates the filter of the query again on their rows."""
         parts = self._parts
         if pushdowns.filters is not None:
             parts = self._filtered(pushdowns.filters)
         columns = pushdowns.columns
         if columns is not None:
-            # Daft needs the columns of its filter, too.
+            # Daft evaluates the filter again, so its columns have to be read, too.
             wanted = {*columns, *pushdowns.filter_required_column_names()}
             columns = [name for name in self._columns.names if name in wanted]
         schema = parts.schema(columns)
@@ -62,7 +64,7 @@ class TableSource(DataSource):  # type: ignore[misc]
 
 
 class TableTask(DataSourceTask):  # type: ignore[misc]
-    """A part of a table."""
+    """A task of Daft, which reads a part of a table."""
 
     def __init__(self, task: ScanTask, schema: pyarrow.Schema, credentials: Credentials) -> None:
         self._task = task
@@ -74,7 +76,7 @@ class TableTask(DataSourceTask):  # type: ignore[misc]
         return Schema.from_pyarrow_schema(self._columns)
 
     async def read(self) -> AsyncIterator[Any]:
-        """Yields the rows. Other tasks go on while a batch is read."""
+        """Yields the rows. Other tasks of Daft continue while a batch is read."""
         batches = self._credentials.batches(self._task, None)
         while (batch := await asyncio.to_thread(next, batches, None)) is not None:
             yield RecordBatch.from_arrow_record_batches([batch], self._columns)

@@ -1,7 +1,8 @@
-"""Tables as frames of Dask: `deltalog.dask.read(table)`, and frames as tables: `deltalog.dask.write(frame, table)`.
+"""Reads tables as Dask DataFrames, `deltalog.dask.read(table)`, and writes them, `deltalog.dask.write(frame, table)`.
 
-A partition is a task of a scan, which a worker reads with the columns that the computation uses. In a write, workers
-write the files of their partitions, and one commit makes all of them part of the table. Works from Dask 2025.1.
+Each partition of a frame is a task of the table's scan. A worker reads it with only the columns that the computation
+uses. In a write, workers write the files of their partitions, and one commit adds all files to the table. Requires Dask
+2025.1 or newer.
 """
 
 from collections.abc import Mapping
@@ -39,23 +40,23 @@ def read(
     storage_options: Mapping[str, str] | None = None,
     credential_provider: CredentialProvider | None = None,
 ) -> "dask.dataframe.DataFrame":
-    """Returns the rows of a table as a frame of Dask.
+    """Returns the rows of a table as a Dask DataFrame.
 
-    The frame keeps the version that is the newest now, or the version that a `DeltaTable` shows. Workers read only the
-    columns that a computation uses, and do not read the log. The columns have the types of Arrow
-    (`pandas.ArrowDtype`), so that values and NULL are the same in all partitions. Rows are in any order, and the index
-    of each partition begins at 0.
+    The frame always has the rows of the same version: the newest one when it is created, or the version of the
+    `DeltaTable`. Workers read only the columns that a computation uses, and do not read the log. The columns have Arrow
+    types (`pandas.ArrowDtype`), so that values and NULL are represented in the same way in all partitions. The order of
+    the rows is not defined, and the index of each partition begins at 0.
 
     Args:
         table: a table, or its path or URL. A `DeltaTable` may be opened at any version.
-        columns: the columns to read; all if None.
-        predicate: selects rows, by SQL or tuples as in `DeltaTable.to_arrow`. Files and pages that cannot have such a
-            row are not read. Filters of the frame itself are evaluated after the scan.
-        partitions: how many partitions there are at most, and fewer if there are fewer files. By default one for each
+        columns: the columns to read; None for all columns.
+        predicate: selects rows, in SQL or as tuples, as in `DeltaTable.to_arrow`. Files and pages that cannot contain
+            such a row are not read. Filters of the frame itself are evaluated after the scan.
+        partitions: the maximum number of partitions; there are fewer if there are fewer files. By default one for each
             64 MiB of files.
         storage_options: the options of the store, for a path or URL, and for the workers. Dask sends them in its
             graph; without them, workers take what their environment has.
-        credential_provider: what returns credentials for the store, see `DeltaTable`. It is sent to the workers, too.
+        credential_provider: provides credentials for the store, see `DeltaTable`. It is sent to the workers, too.
 
     Raises:
         ExtraRequiredError: Dask is not installed.
@@ -85,30 +86,31 @@ def write(
     credential_provider: CredentialProvider | None = None,
     **options: Any,
 ) -> int | AlreadyApplied | None:
-    """Computes a frame of Dask and writes its rows as one commit.
+    """Computes a Dask DataFrame and writes its rows as one commit.
 
     Workers write files, one or more for each partition, and do not read the log. If anything fails, nothing is
-    committed, and the files are deleted after all workers have ended. The index is not written; `reset_index()` makes
-    columns of it.
+    committed, and the files are deleted after all workers have ended. The index is not written; call `reset_index()`
+    first if you need it as columns.
 
     Args:
         frame: the frame. Its rows may have been read from the same table.
         table_or_uri: as for `write_deltalake`.
-        schema: the schema of the rows: a `Schema`, or anything with `__arrow_c_schema__`. By default it is the table's,
-            or the frame's if there is no table yet or `schema_mode` is given. A frame does not know the types of
-            its columns of Python objects: they are taken for text.
+        schema: the schema of the rows: a `Schema`, or anything with `__arrow_c_schema__`. By default, the schema of the
+            table, or of the frame if there is no table yet or `schema_mode` is given. A frame does not have the types
+            of columns of Python objects; these become strings.
         storage_options: the options of the store, for a path or URL, and for the workers. Dask sends them in its
             graph; without them, workers take what their environment has.
-        credential_provider: what returns credentials for the store, see `DeltaTable`. It is sent to the workers, too.
+        credential_provider: provides credentials for the store, see `DeltaTable`. It is sent to the workers, too.
         options: more arguments of `begin_write`, such as `mode="append"` or `partition_by`.
 
     Returns:
-        As `write_deltalake`: the version that was committed, or what tells that there was nothing to do. Then nothing
-        has been computed.
+        The version that was committed. If the write was skipped, returns None or an `AlreadyApplied`, as
+        `write_deltalake` does, and the frame is not computed.
 
     Raises:
         ExtraRequiredError: Dask is not installed.
-        DeltaError: as `begin_write` and `DistributedWrite.commit`. What fails in a computation is its own error.
+        DeltaError: the same errors as `begin_write` and `DistributedWrite.commit`. An error of the computation itself
+        is raised unchanged.
     """
     frames = _dask()
     if not isinstance(frame, frames.DataFrame):
@@ -126,13 +128,15 @@ def write(
 
 
 def _dask() -> Any:
-    """Returns the module of frames."""
+    """Returns the module `dask.dataframe`."""
     required("dask", "deltalog.dask", _INSTALL)
     return required("dask.dataframe", "deltalog.dask", _INSTALL)
 
 
 def _read(task: ScanTask, columns: list[str], credentials: Credentials) -> "pandas.DataFrame":
-    """Reads a partition. Dask passes the columns that are used, because the function requires them."""
+    """Reads a partition. Dask passes the columns that a computation uses, because this function has the parameter
+    `columns`.
+    """
     import pyarrow
 
     return _to_pandas(pyarrow.table(credentials.read(task, columns)))
@@ -146,7 +150,7 @@ def _to_pandas(rows: "pyarrow.Table") -> "pandas.DataFrame":
 
 
 def _schema(frame: "dask.dataframe.DataFrame") -> "pyarrow.Schema":
-    """Returns the schema of the rows of a frame, as far as it is known before they are computed."""
+    """Returns the schema of a frame's rows, as far as it is known before the frame is computed."""
     import pyarrow
 
     utilities: Any = required("dask.dataframe.utils", "deltalog.dask", _INSTALL)
@@ -161,19 +165,19 @@ def _write(frame: "pandas.DataFrame", task: WriteTask, credentials: Credentials)
 
 
 def _computed(parts: list[Any]) -> list[Fragment]:
-    """Computes all parts, and returns or raises when no worker writes any more."""
+    """Computes all parts. Returns, or raises an error, only after all workers have stopped writing."""
     dask: Any = required("dask", "deltalog.dask", _INSTALL)
     base: Any = required("dask.base", "deltalog.dask", _INSTALL)
     threaded: Any = required("dask.threaded", "deltalog.dask", _INSTALL)
     scheduler = base.get_scheduler(collections=parts)
     client = getattr(scheduler, "__self__", None)
-    if client is not None:  # Of a cluster, whose other workers go on when one fails.
+    if client is not None:  # In a cluster, the other workers continue when one fails.
         distributed: Any = required("distributed", "deltalog.dask", _INSTALL)
         futures = client.compute(parts)
         distributed.wait(futures)
         fragments: list[Fragment] = client.gather(futures)
         return fragments
-    if scheduler is threaded.get:  # Its threads, too, go on: a pool ends with its last thread.
+    if scheduler is threaded.get:  # The other threads of a pool continue, too, so wait until the last one has ended.
         count = dask.config.get("num_workers", None) or dask.system.CPU_COUNT
         with ThreadPoolExecutor(count) as pool:
             return list(dask.compute(*parts, scheduler=pool))

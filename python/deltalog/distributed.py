@@ -5,8 +5,8 @@
       write.task  (pickled)            ─────────►  fragment = task.write(data)
       write.commit(fragments)          ◄─────────  fragment  (pickled)
 
-A worker needs the task and access to the files of the table. It does not read the table's log, and it commits
-nothing. Tasks and fragments are plain data, as bytes by `pickle` or as text by `to_json()`, and hold no credentials.
+A worker needs the task and access to the files of the table. It does not read the table's log, and it commits nothing.
+Tasks and fragments contain no credentials. They can be sent as bytes (`pickle`) or as JSON (`to_json()`).
 """
 
 import os
@@ -94,33 +94,36 @@ def begin_write(
                 fragments = pool.map(write.task.write, batches)
                 version = write.commit(fragments)
 
-    - Everything that `write_deltalake` checks before it writes is checked here, against the version that the table is
-      at now. Workers enforce constraints, fill generated and default columns, and convert values as it does.
+    - This function makes all the checks that `write_deltalake` makes before it writes, against the newest version of
+      the table. Workers enforce constraints, fill generated and default columns, and convert values in the same way as
+      `write_deltalake`.
     - Workers that write rows without the identity columns of the table need one task each, from `write.tasks(count)`.
       The number of the task determines the values.
-    - It is not known what workers read of the table, so an append is blind: if the rows from which its data were
-      computed change, this is not a conflict. Use MERGE for such rows.
-    - All files of the write are in one new directory of the table. The commit deletes the files that no fragment
-      names. So if a worker ran twice and one of its fragments is committed, the other files are deleted.
-    - At the end of the `with` block the write is aborted if it was not committed, and its files are deleted. Without
-      `with`, call `abort()`. End all workers first: files that are written later belong to no version.
+    - deltalog does not know which rows of the table the workers have read, so an append is blind: it does not conflict
+      with changes of the rows from which its data were computed. Use MERGE for such data.
+    - All files of the write are in one new directory of the table. The commit deletes the files that no committed
+      fragment names. So if a worker ran twice and one of its two fragments is committed, the files of the other run are
+      deleted.
+    - If the write was not committed, the end of the `with` block aborts it and deletes its files. Without `with`, call
+      `abort()`. End all workers first: files that are written later belong to no version.
 
     The other arguments have the same meaning as in `write_deltalake`.
 
     Args:
-        table_or_uri: as for `write_deltalake`. A `DeltaTable` remains at its version when the write is committed,
-            perhaps by another process: call `update_incremental()`.
+        table_or_uri: as for `write_deltalake`. A `DeltaTable` stays at its version when the write is committed, because
+            another process may commit it. Call `update_incremental()` afterwards.
         schema: the schema of the data: a `Schema`, or anything with `__arrow_c_schema__`. A new table gets this schema.
-            By default it is the table's.
+            By default, the schema of the table.
 
     Returns:
-        The write. None if the mode is `ignore` and a table exists. An `AlreadyApplied` if the table has recorded this
-        write of an application. A caller that requests one of these must check the result before a `with` statement.
+        The write. None if the mode is `ignore` and a table exists. An `AlreadyApplied` if the table has already
+        recorded this write of an application. A caller that passes the mode `ignore` or `app_transactions` must check
+        the result before using it in a `with` statement.
 
     Raises:
         NotATableError: there is no table, and no schema to create one with.
-        UnsupportedFeatureError: the table has something that cannot be written.
-        DeltaError: as `write_deltalake`.
+        UnsupportedFeatureError: the table has a feature that cannot be written.
+        DeltaError: the same errors as `write_deltalake`.
     """
     arguments = WriteArguments(
         mode,

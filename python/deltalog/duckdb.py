@@ -1,8 +1,8 @@
 """Lets DuckDB read tables: `deltalog.duckdb.source(table)`, and `deltalog.sql` for a query over tables.
 
-DuckDB 2 tells a source which columns it needs, and offers its filters, which the scan evaluates where it can. DuckDB
-has no public interface for this. This is the only module that uses the private one. If that does not exist, as in
-DuckDB 1, the source is a stream of all rows and columns, which DuckDB filters itself.
+DuckDB 2 tells a source which columns it needs, and offers its filters, and the scan evaluates the filters that it can.
+DuckDB has no public interface for this; this is the only module that uses the private interface. If the private
+interface does not exist, as in DuckDB 1, the source is a stream of all rows and columns, which DuckDB filters itself.
 """
 
 import importlib
@@ -29,12 +29,12 @@ def source(table: Location, *, storage_options: Mapping[str, str] | None = None)
 
     Pass it to `connection.register("trips", source)` or `connection.from_arrow(source)`, or use the name of its Python
     variable in a query. It can be read any number of times, and always has the rows of the same version: the newest one
-    when it is created, or the version of the `DeltaTable`. Files and pages without rows that a filter selects are not
-    read.
+    when it is created, or the version of the `DeltaTable`. Files and pages that cannot contain rows which a filter
+    selects are not read.
 
     Args:
         table: a `DeltaTable`, which may be opened at any version, or the path or URL of a table.
-        storage_options: the options of the store, if `table` is a path or URL.
+        storage_options: storage options, if `table` is a path or URL.
 
     Raises:
         ExtraRequiredError: DuckDB is not installed.
@@ -99,7 +99,8 @@ class _Stream:
 
 
 def _filtering(base: Any, nodes: Any) -> Any:
-    """Returns a class of sources that take filters. It is made here because its base is a class of DuckDB.
+    """Returns a class for sources that accept filters. The class is defined inside this function because its base class
+    is DuckDB's.
 
     Args:
         base: DuckDB's base class of sources.
@@ -132,7 +133,9 @@ def _filtering(base: Any, nodes: Any) -> Any:
             return condition is not None
 
         def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[object, bool]:
-            """Returns the rows that all filters select, and True: the stream has exactly the requested columns."""
+            """Returns the rows that all filters select, and True, which tells DuckDB that the stream has exactly the
+            requested columns.
+            """
             known = self._schema.column_names
             names = None if columns is None else [known[index] for index in columns]
             condition = " AND ".join(_sql(node, nodes) for node in filters) or None
@@ -181,5 +184,5 @@ def _literal(node: Any, nodes: Any) -> str:
         in ("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP")
         or kind.startswith("DECIMAL")
     ):
-        raise NotTranslated  # For example for a 32-bit float, for which SQL has no literal.
+        raise NotTranslated  # For example, SQL has no literal for a 32-bit float.
     return literal(value)

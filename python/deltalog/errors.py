@@ -1,7 +1,8 @@
-"""Errors: one class per kind, all subclasses of `DeltaError`, with the standard class as second parent.
+"""The error classes. All are subclasses of `DeltaError`. Where Python has a standard exception for the case, it is the
+second parent.
 
-The message of an error states what happened. Its attributes are the place, as far as it is known (`table`, `version`,
-`path` and `line`), a `hint` with advice, and a `reason` for programs.
+The message of an error states what happened. Its attributes are the table, version, file and line, as far as they are
+known (`table`, `version`, `path` and `line`), a `hint` with advice, and a `reason` for programs.
 """
 
 from typing import TypeVar
@@ -41,36 +42,40 @@ _Error = TypeVar("_Error", bound="DeltaError")
 
 
 class DeltaError(Exception):
-    """The base of every error of this package."""
+    """The base class of all errors of this package."""
 
     table: str | None = None
     """The table's location."""
     version: int | None = None
-    """The affected table version."""
+    """The affected version of the table."""
     path: str | None = None
-    """The file at fault, relative to the table."""
+    """The path of the file that caused the error, relative to the table."""
     line: int | None = None
-    """The line at fault, counted from 1."""
+    """The number of the line in that file, counted from 1."""
     hint: str | None = None
-    """A hint: what to do about the error."""
+    """Advice on what to do about the error."""
     reason: str | None = None
-    """The reason for programs, where a class has several; see `CommitConflictError` and `CommitStateUnknownError`."""
+    """A word that programs can check, for classes with several reasons; see `CommitConflictError` and
+    `CommitStateUnknownError`.
+    """
 
 
 def hinted(error: _Error, hint: str) -> _Error:
-    """Adds a hint to an error that Python code raises, at the end of its message, as in errors of the core."""
+    """Adds a hint to an error that Python code raises. As in errors of the core, it is also appended to the message."""
     error.args = (f"{error}; {hint}",)
     error.hint = hint
     return error
 
 
 def wrong_argument(name: str, value: object, expected: str) -> "InvalidArgumentError":
-    """Returns the error for a value that the parameter `name` does not accept; `expected` describes accepted values."""
+    """Returns an error which states that the parameter `name` does not accept a value; `expected` describes accepted
+    values.
+    """
     return hinted(InvalidArgumentError(f"{name} cannot be {shown(value)}"), f"pass {expected}")
 
 
 def shown(value: object) -> str:
-    """Returns a value as users write it, on one line and shortened if it is long."""
+    """Returns a value as users would write it in Python, on one line and shortened if it is long."""
     try:
         text = " ".join(repr(value).split())
     except Exception:  # noqa: BLE001 (code of users, and another error is on its way)
@@ -82,21 +87,21 @@ _SHOWN = 80
 
 
 class NotATableError(DeltaError, FileNotFoundError):
-    """There is definitely no Delta table at the location; never raised because of a failed request.
+    """There is no Delta table at the location. This error is never raised because a request has failed.
 
     What to do: check the path, or create the table.
     """
 
 
 class TableReplacedError(DeltaError, FileNotFoundError):
-    """The table that was opened no longer exists: it was dropped and another one was created in its place.
+    """The table that was opened no longer exists: it was dropped, and another table was created at the same location.
 
-    What to do: open the table again, and compute from its new rows what was to be written.
+    What to do: open the table again, and compute the rows that you write from its new rows.
     """
 
 
 class TableAlreadyExistsError(DeltaError, FileExistsError):
-    """There is already a table at the location where one should be created.
+    """A table was to be created at a location where there already is one.
 
     `reason` is `table_created` if another writer created it during the call.
 
@@ -105,9 +110,9 @@ class TableAlreadyExistsError(DeltaError, FileExistsError):
 
 
 class VersionNotFoundError(DeltaError, LookupError):
-    """The requested version or time is not in the readable range.
+    """The requested version or time is outside of the readable range.
 
-    What to do: choose one of the versions that the message names. To keep more of them, set
+    What to do: choose one of the versions that the message names. To keep versions for longer, set
     `delta.logRetentionDuration` and `delta.deletedFileRetentionDuration`.
     """
 
@@ -117,64 +122,65 @@ class DeltaProtocolError(DeltaError):
 
 
 class CorruptLogError(DeltaProtocolError, ValueError):
-    """The log breaks the protocol.
+    """The log does not follow the protocol.
 
-    What to do: look at the file and the line that the message names. If another program has written it, report it
-    there; a copy of the log's directory is worth keeping.
+    What to do: look at the file and the line that the message names. If another program has written the file, report
+    the error to its developers. Keep a copy of the log's directory.
     """
 
 
 class CorruptDataError(DeltaError, ValueError):
-    """A data file breaks its format, or does not fit the table's schema.
+    """A data file is damaged, or does not fit the table's schema.
 
-    What to do: find all such files by `DeltaTable.check`, and write their rows again, or remove the files by
-    `DeltaTable.repair(remove_damaged=True)`.
+    What to do: find all such files with `DeltaTable.check`. Write their rows again, or remove the files from the table
+    with `DeltaTable.repair(remove_damaged=True)`.
     """
 
 
 class MissingFileError(DeltaError, FileNotFoundError):
     """A file that the log names does not exist.
 
-    What to do: bring the file back from a copy, or remove it from the log by `DeltaTable.repair`. If a VACUUM has
-    deleted it, readers need a longer `delta.deletedFileRetentionDuration`.
+    What to do: restore the file from a copy, or remove it from the log with `DeltaTable.repair`. If a VACUUM has
+    deleted the file while it was still needed, set a longer `delta.deletedFileRetentionDuration`.
     """
 
 
 class UnsupportedFeatureError(DeltaProtocolError, NotImplementedError):
-    """The table or the call needs something that deltalog does not support yet; the message names it.
+    """The table or the call needs a feature that deltalog does not support yet; the message names it.
 
-    What to do: use a client that supports what the message names, or drop the table feature with such a client.
+    What to do: use a client that supports the feature that the message names, or drop the table feature with such a
+    client.
     """
 
 
 class InvalidArgumentError(DeltaError, ValueError):
     """An argument is invalid.
 
-    What to do: follow the hint, which says what is accepted.
+    What to do: follow the hint, which states which values are accepted.
     """
 
 
 class SchemaMismatchError(DeltaError, ValueError):
     """The data does not fit the schema of the table.
 
-    What to do: cast the data, leave out the column, or let the table take it (`schema_mode="merge"`).
+    What to do: cast the data, leave out the column, or add it to the table (`schema_mode="merge"`).
     """
 
 
 class CommitConflictError(DeltaError):
-    """Another writer's commit makes this one impossible. Nothing was committed.
+    """Another writer has made a commit that conflicts with this call. Nothing was committed.
 
-    `version` is the version that won. `reason` says what it did: `concurrent_append` (it added rows that
-    this write should have read), `concurrent_delete_read` (it removed a file that this write had read),
-    `concurrent_delete_delete` (it removed a file or deleted a row that this write removes as well), `metadata_changed`,
-    `protocol_changed`, `domain_changed` (it changed the same metadata domain, or one that this write depends
-    on), `app_transaction` (it, or a version before it, recorded the progress of the same application),
-    `log_cleaned_up` (the version was cleaned up, so what it did is not known), or `table_replaced` (the
-    table was dropped, or dropped and created again). `path` is the file concerned, if there is one.
+    `version` is the version that the other writer has committed. `reason` states what that commit did:
+    `concurrent_append` (it added rows that this call should have read), `concurrent_delete_read` (it removed a file
+    that this call had read), `concurrent_delete_delete` (it removed a file or deleted a row that this call removes as
+    well), `metadata_changed`, `protocol_changed`, `domain_changed` (it changed the same metadata domain, or one on
+    which this call depends), `app_transaction` (that version, or an earlier one, recorded a version of the same
+    application), `log_cleaned_up` (the commit was already cleaned up, so its content is not known), or `table_replaced`
+    (the table was dropped, or dropped and created again). `path` is the file in question, if there is one.
 
-    The subclasses have the names of `delta.exceptions`.
+    The subclasses have the same names as in `delta.exceptions`.
 
-    What to do: read the newest version, and repeat the call: what it has computed may be outdated.
+    What to do: read the newest version, and repeat the call, because its results may be outdated.
     """
 
 
@@ -207,13 +213,14 @@ class ProtocolChangedException(CommitConflictError):  # noqa: N818 (as in delta.
 
 
 class CommitStateUnknownError(DeltaError):
-    """The store's answer was lost and the commit could not be read back: it may or may not be in the log.
+    """It is unknown whether the commit is in the log: the store's answer was lost, and the commit could not be read
+    back.
 
-    `DeltaTable.find_commit(error.transaction_id)` finds out which, when the store answers again. Until then the data
-    files of the write are kept. `reason` says why: `no_answer` (the store did not answer), `access_denied` (it
-    refused to), `contradiction` (its answers contradict each other) or `unreadable` (its answer is not a commit).
+    When the store answers again, `DeltaTable.find_commit(error.transaction_id)` finds out. Until then the data files of
+    the write are kept. `reason` states why reading failed: `no_answer` (the store did not answer), `access_denied` (it
+    refused access), `contradiction` (its answers contradict each other) or `unreadable` (its answer is not a commit).
 
-    What to do: do not repeat the write before `find_commit` has answered.
+    What to do: do not repeat the write before `find_commit` has returned a result.
     """
 
     transaction_id: str | None = None
@@ -221,25 +228,26 @@ class CommitStateUnknownError(DeltaError):
 
 
 class CommittedInterrupt(KeyboardInterrupt):
-    """Ctrl-C came when the call had already committed. Do not repeat the call.
+    """Ctrl-C was pressed after the call had already committed. Do not repeat the call.
 
-    A call that is interrupted before its commit raises a plain `KeyboardInterrupt`, and has committed nothing. The
-    exception of another signal's handler is raised unchanged; if the call has committed, the exception has a note that
-    says so.
+    A call that is interrupted before its commit raises a plain `KeyboardInterrupt`, and has committed nothing. If the
+    handler of another signal raises an exception, it is raised unchanged; if the call has committed, a note in the
+    exception states this.
     """
 
     table: str | None = None
     """The table's location."""
     version: int | None = None
-    """The version that was committed, if there are several, the last one."""
+    """The version that was committed; if there are several, the last one."""
     versions: tuple[int, ...] = ()
-    """All versions that were committed, such as the batches of an OPTIMIZE."""
+    """All versions that were committed. An OPTIMIZE, for example, can commit several."""
 
 
 class UnknownCommitInterrupt(KeyboardInterrupt):
-    """Ctrl-C arrived during the request that commits, and the store did not answer in time.
+    """Ctrl-C was pressed during the request that commits, and the store did not answer in time.
 
-    `DeltaTable.find_commit(error.transaction_id)` finds out. The cause is the `CommitStateUnknownError`.
+    `DeltaTable.find_commit(error.transaction_id)` finds out whether the commit was made. `__cause__` is the
+    `CommitStateUnknownError`.
     """
 
     table: str | None = None
@@ -251,33 +259,33 @@ class UnknownCommitInterrupt(KeyboardInterrupt):
 
 
 class AfterCommitError(DeltaError):
-    """The write or the change was committed as `version`, but a later step failed. Do not repeat the write.
+    """The write or change was committed as `version`, but a later step has failed. Do not repeat the write.
 
-    Spark's writes raise this error, with a `hint` that says how to repeat the failed step.
+    Writes in Spark raise this error, with a `hint` that explains how to repeat only the failed step.
 
     What to do: follow the hint, and do not repeat the write.
     """
 
 
 class UnavailableError(DeltaError, OSError):
-    """The store refused or failed a request, or Spark lost an executor; the same call may succeed later.
+    """A request to the store has failed, or Spark has lost an executor. The same call may succeed later.
 
-    What to do: repeat the call later. The options `retry_timeout` and `read_timeout` of the store say how long it may
-    be silent.
+    What to do: repeat the call later. The storage options `retry_timeout` and `read_timeout` set how long deltalog
+    waits for a silent store.
     """
 
 
 class AccessDeniedError(DeltaError, PermissionError):
-    """The store refused the caller's credentials or permissions.
+    """The store rejected the credentials, or they do not have the necessary permissions.
 
     What to do: check the credentials and the permissions. Writers also need to list the table and to delete files.
     """
 
 
 class InternalError(DeltaError, RuntimeError):
-    """Code of deltalog has panicked, which is a defect.
+    """deltalog's own code has failed unexpectedly, which is a bug.
 
-    A write that raises it may have been committed; `DeltaTable.history` shows whether it was.
+    A write that raises this error may have been committed; `DeltaTable.history` shows whether it was.
 
-    What to do: please report it.
+    What to do: please report the bug.
     """

@@ -1,11 +1,10 @@
-"""The errors of `deltalake.exceptions` and `delta.exceptions`, under their names there. `deltalog.errors` has all
-errors.
+"""deltalog's errors under the names in `deltalake.exceptions` and `delta.exceptions`. `deltalog.errors` has all errors.
 
 | `deltalake` | deltalog |
 | --- | --- |
 | `DeltaError` | `DeltaError` |
 | `TableNotFoundError` | `NotATableError` |
-| `CommitFailedError` | `CommitConflictError`: nothing was committed; if that is unknown, `CommitStateUnknownError` |
+| `CommitFailedError` | `CommitConflictError` if nothing was committed; `CommitStateUnknownError` if that is unknown |
 | `DeltaProtocolError` | the parent of `UnsupportedFeatureError` and `CorruptLogError` |
 | `SchemaMismatchError` | `SchemaMismatchError` |
 

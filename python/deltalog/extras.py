@@ -1,4 +1,4 @@
-"""Libraries that deltalog works with but does not need, and the commands that install them."""
+"""Imports optional libraries, and names the commands that install them."""
 
 import importlib
 from types import ModuleType
@@ -9,11 +9,11 @@ __all__ = ["ExtraRequiredError", "required"]
 
 
 class ExtraRequiredError(DeltaError, ImportError):
-    """A library that a function needs is not installed, or is too old."""
+    """An optional library that a function needs is not installed, or is too old."""
 
 
 def required(module: str, what: str, install: str) -> ModuleType:
-    """Imports a library for `what`.
+    """Imports an optional library, which the function `what` needs.
 
     Raises:
         ExtraRequiredError: it is not installed; the message has the command that installs it.

@@ -17,9 +17,10 @@ Condition: TypeAlias = tuple[str, str, Any]
 Filter: TypeAlias = str | Sequence[Condition] | Sequence[Sequence[Condition]]
 """A condition on rows: SQL text, or tuples of a column, an operator and a value.
 
-All tuples of a list must hold; for a list of lists, all tuples of at least one inner list. The operators are `=` (or
-`==`), `!=`, `<`, `<=`, `>`, `>=`, `in` and `not in`. A text that is compared with a column of another type is read as a
-value of that type, as in `("year", "=", "2021")`. A whole number is equal to a text that spells it.
+A row matches a list if all of its tuples are true. It matches a list of lists if all tuples of at least one inner list
+are true. The operators are `=` (or `==`), `!=`, `<`, `<=`, `>`, `>=`, `in` and `not in`. A string that is compared with
+a column of another type is converted to that type, as in `("year", "=", "2021")`. An integer that is compared with a
+column of strings is converted to a string.
 """
 
 _EXPECTED = "SQL text such as \"month = 7\", or a list of tuples such as [('month', '=', 7)]"
@@ -29,7 +30,7 @@ _COMPARISONS = {"=": "=", "==": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">",
 _EQUALITIES = ("=", "==", "!=", "in", "not in")
 
 _Kinds: TypeAlias = dict[str, str]
-"""The name of the type of each primitive column, by the column's name in lower case."""
+"""The type of each primitive column, by the column's name in lower case."""
 
 
 def filter_argument(filters: Filter | None, schema: Schema, name: str) -> str | None:
@@ -53,7 +54,7 @@ def filter_argument(filters: Filter | None, schema: Schema, name: str) -> str | 
 
 
 def quoted(name: str) -> str:
-    """Returns the name of a column as an identifier of SQL."""
+    """Returns the name of a column as an SQL identifier."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -80,20 +81,22 @@ def _condition(condition: Any, kinds: _Kinds) -> str:
     values = ", ".join(_literal(one, kind, condition) for one in value)
     if operator == "in":
         return f"{column} IN ({values})" if values else "false"
-    # As in pyarrow, NULL is not one of the values.
+    # As in pyarrow, rows with NULL match `not in`.
     return f"({column} IS NULL OR {column} NOT IN ({values}))" if values else "true"
 
 
 def _spelled(value: Any) -> Any:
-    """Returns a whole number as text, as which `deltalake` compares it with texts, such as the year of a partition."""
+    """Returns an integer as a string. As in `deltalake`, an integer is compared with a column of strings in this form,
+    such as the year of a partition.
+    """
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def value_as_sql(value: Any, kind: DataType | None, name: str) -> str:
-    """Returns the SQL of a value for the column `name` of the type `kind`.
+    """Returns a Python value as SQL, for the column `name` of the type `kind`.
 
-    A list or tuple is an array, or a map of pairs if the column is a map. A dict is a map if the column is a map, and
-    otherwise a struct.
+    A list or tuple becomes an array; if the column is a map, it must contain pairs of key and value. A dict becomes a
+    map if the column is a map, and otherwise a struct.
     """
     value = _plain(value)
     if value is None:
@@ -137,7 +140,7 @@ def _called(function: str, arguments: Iterable[str]) -> str:
 
 
 def _literal(value: Any, kind: str, condition: Any) -> str:
-    """Returns the SQL of a value that is compared with a column of the primitive type `kind`."""
+    """Returns a Python value as SQL, for a comparison with a column of the primitive type `kind`."""
     value = _plain(value)
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -174,7 +177,7 @@ def _plain(value: Any) -> Any:
 
 
 def _text(text: str, kind: str, condition: Any) -> str:
-    """Returns the SQL of a text as a value of the primitive type `kind`."""
+    """Returns a string as SQL, converted to the primitive type `kind`."""
     number: int | float | Decimal | None = None
     try:
         if kind in ("byte", "short", "integer", "long"):

@@ -1,6 +1,7 @@
-"""Results, plans and tables as HTML, for notebooks.
+"""Shows results, plans and tables as HTML in notebooks.
 
-Texts of a table are escaped, as it may come from a stranger. The HTML loads nothing from elsewhere.
+Strings from a table are escaped, because the table may come from an untrusted source. The HTML loads no external
+resources.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,10 +17,10 @@ _MOST = 50
 
 
 class Facts:
-    """The base of results and plans that notebooks show as names and values."""
+    """The base class of results and plans, which notebooks show as a table of names and values."""
 
     def _facts(self) -> Iterator[tuple[str, object]]:
-        """Yields the names and the values; without an override, they are the fields of a dataclass."""
+        """Yields the names and the values to show. By default, these are the fields of the dataclass."""
         for name in getattr(self, "__dataclass_fields__", ()):
             yield name, getattr(self, name)
 
@@ -29,19 +30,19 @@ class Facts:
 
 
 def text_html(value: object) -> str:
-    """Returns a value as text of a page."""
+    """Returns a value as escaped HTML."""
     return escape(visible(str(value)))
 
 
 def rows_html(heads: Sequence[str] | None, rows: Iterable[Sequence[object]]) -> str:
-    """Returns a table."""
+    """Returns an HTML table."""
     head = "" if heads is None else f"<tr>{''.join(f'<th>{text_html(name)}</th>' for name in heads)}</tr>"
     lines = (f"<tr>{''.join(f'<td>{text_html(value)}</td>' for value in row)}</tr>" for row in rows)
     return f"<table>{head}{''.join(lines)}</table>"
 
 
 def _value(value: object) -> str:
-    """Returns a value as people read it."""
+    """Returns a value formatted for people."""
     if value is None:
         return ""
     if isinstance(value, int) and not isinstance(value, bool):

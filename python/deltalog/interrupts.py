@@ -1,4 +1,6 @@
-"""Handles interrupts that arrive after Rust has returned, in calls of several steps and in consumers of streams."""
+"""Handles Ctrl-C when it arrives outside of the Rust code: between the steps of a call, or in a consumer of a
+stream.
+"""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -13,7 +15,9 @@ __all__ = ["after_commit", "raise_in_handler"]
 
 @contextmanager
 def after_commit(location: Callable[[], str], committed: int | AlreadyApplied | None) -> Iterator[None]:
-    """Extends a `KeyboardInterrupt` by what an earlier step of the same call has committed, and where."""
+    """Turns a `KeyboardInterrupt` into a `CommittedInterrupt` if an earlier step of the same call has already
+    committed.
+    """
     try:
         yield
     except (CommittedInterrupt, UnknownCommitInterrupt):
@@ -28,10 +32,10 @@ def after_commit(location: Callable[[], str], committed: int | AlreadyApplied | 
 
 
 def raise_in_handler(raised: BaseException) -> None:
-    """Makes the next SIGINT raise `raised`. Later signals are handled as before.
+    """Makes the next SIGINT raise the exception `raised`. Later signals are handled as before.
 
     Raises:
-        TypeError: the handler of SIGINT is not one of Python, and could not be restored.
+        TypeError: the handler of SIGINT was not installed from Python, so it could not be restored afterwards.
     """
     earlier = signal.getsignal(signal.SIGINT)
     if earlier is None:

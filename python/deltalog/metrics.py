@@ -1,4 +1,4 @@
-"""The result of a statement."""
+"""The metrics that statements return."""
 
 from typing import TypeVar, overload
 
@@ -8,9 +8,10 @@ _Default = TypeVar("_Default")
 
 
 class Metrics(dict[str, int]):
-    """Numbers by the names of the JVM connector, such as `numDeletedRows`, and also by the names of `deltalake`.
+    """Metrics under the JVM connector's names, such as `numDeletedRows`, which can also be accessed by `deltalake`'s
+    names.
 
-    `metrics["numDeletedRows"]` and `metrics["num_deleted_rows"]` are the same.
+    `metrics["numDeletedRows"]` and `metrics["num_deleted_rows"]` return the same number.
     """
 
     def __missing__(self, name: str) -> int:

@@ -1,4 +1,4 @@
-"""The progress of long operations, as numbers: `with deltalog.progress(): …`."""
+"""Reports the progress of long operations: `with deltalog.progress(): …`."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -23,32 +23,33 @@ class Progress:
     table: str
     """The location of the table."""
     done: int
-    """How much is done."""
+    """The amount of work that is done, in the unit `unit`."""
     all: int | None
     """The total amount of work, if it is known. It may be an estimate."""
     unit: str
-    """What is counted, such as `bytes`, `files` or `rows`."""
+    """The unit of `done` and `all`, such as `bytes`, `files` or `rows`."""
     is_finished: bool
     """Whether the operation has ended, successfully or not."""
     id: int
-    """A number that no other operation of the process has."""
+    """A number that identifies the operation in this process."""
 
 
 def progress(show: Callable[[Progress], object] | None = None) -> AbstractContextManager[None]:
     """Shows the progress of the long operations that begin within the `with` block, in all threads of the process.
 
     Operations are scans, writes, DELETE, UPDATE, MERGE, OPTIMIZE, VACUUM, RESTORE, CONVERT, CLONE, FSCK, checkpoints.
-    One call may consist of several operations. The core does not wait for `show`, so that an operation takes as long as
-    without it. At the end of the block, every operation has been reported once more, with its last numbers.
+    One call may consist of several operations. Operations do not wait for `show`, so it does not slow them down. Before
+    the block ends, every operation is reported one last time, with its final numbers.
 
     Args:
-        show: called ten times a second with a `Progress` for each operation, on a thread of its own. Without it, there
-            is a bar: by tqdm or rich in notebooks if one of them is installed, else a line on standard error if that is
-            a terminal.
+        show: a function that is called ten times a second with a `Progress` for each operation, on a separate thread.
+            By default, a progress bar is drawn: in notebooks with tqdm or rich if one of them is installed, and
+            otherwise as a line on standard error if it is a terminal.
 
     Raises:
         InvalidArgumentError: `show` is not a function.
-        Exception: what `show` has raised, at the end of the block. It is not called again.
+        Exception: an exception that `show` has raised. It is raised again at the end of the block; `show` is not called
+        again.
     """
     if show is not None and not callable(show):
         raise wrong_argument("show", show, "a function of one argument, or None")

@@ -1,4 +1,4 @@
-"""The rows of a table in parts, which the workers of Dask, Ray and Daft read or write."""
+"""Divides the rows of a table into parts, which the workers of Dask, Ray and Daft read or write."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["Credentials", "Parts", "committed"]
 
 _SIZE_OF_PART = 64 * 1024 * 1024
-"""The size of the files of a part in bytes, unless the caller says how many parts there are."""
+"""The size of a part's files in bytes, if the caller does not set the number of parts."""
 
 
 class Credentials(NamedTuple):
-    """What workers open the store with. It goes to them with the tasks, because a task holds no credentials."""
+    """The storage options and the credential provider with which workers open the store. They are sent with the tasks,
+    because a task itself contains no credentials.
+    """
 
     storage_options: Mapping[str, str] | None
     credential_provider: CredentialProvider | None
@@ -34,11 +36,11 @@ class Credentials(NamedTuple):
         return "Credentials(…)"
 
     def read(self, task: ScanTask, columns: list[str] | None) -> _internal.ArrowStream:
-        """Returns the rows of a task."""
+        """Returns the rows of a task as an Arrow stream."""
         return task.read(self.storage_options, credential_provider=self.credential_provider, columns=columns)
 
     def batches(self, task: ScanTask, columns: list[str] | None) -> "Iterator[pyarrow.RecordBatch]":
-        """Yields the rows of a task."""
+        """Yields the rows of a task, batch by batch."""
         import pyarrow
 
         for batch in self.read(task, columns):
@@ -64,7 +66,7 @@ class Parts(NamedTuple):
     ) -> "Parts":
         """Returns the rows of the version that a table shows, or of the newest version at a location."""
         if isinstance(table, DeltaTable):
-            # The table has its own options, which it does not hand out.
+            # The table was opened with its own options, which cannot be read from it.
             store_argument(table.table_uri, storage_options, credential_provider)
         else:
             table = DeltaTable(
@@ -76,7 +78,7 @@ class Parts(NamedTuple):
         return cls(snapshot, table._opened.is_pinned, condition, credentials)
 
     def schema(self, columns: list[str] | None) -> "pyarrow.Schema":
-        """Returns the columns of the rows. Lists no file, and raises an error for a wrong condition."""
+        """Returns the schema of the rows. Does not list files. Raises an error if the condition is invalid."""
         import pyarrow
 
         empty = self.snapshot.scan(columns, self.condition, False, False, self.is_pinned, 0)
@@ -108,12 +110,12 @@ def committed(
 
     Args:
         table_or_uri: as for `write_deltalake`.
-        schema: the schema of the rows. By default it is the table's; `inferred` returns it if there is no table yet,
-            or if it may differ.
-        inferred: computes the schema of the rows.
+        schema: the schema of the rows. By default it is the table's schema, or the result of `inferred` if there is no
+            table yet or the schema may differ.
+        inferred: a function that computes the schema of the rows.
         credentials: the credentials of the store.
         options: more arguments of `begin_write`.
-        write: computes the rows, and returns what the workers have written.
+        write: a function that computes the rows on workers, and returns the fragments that they have written.
     """
     if isinstance(table_or_uri, DeltaTable):
         is_table, store = True, {}

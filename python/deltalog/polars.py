@@ -1,8 +1,8 @@
 """Lets Polars read tables, as lazy frames: `deltalog.polars.scan(table)`.
 
-Polars tells the source which columns it needs, and passes its filter. The scan of the core evaluates the parts of the
-filter that it can, and applies deletion vectors, column mapping and the rest of the protocol. This works with Polars'
-in-memory engine and its streaming engine, from Polars 1.30 on.
+Polars tells the source which columns it needs, and passes its filter. deltalog's scan evaluates the parts of the filter
+that it can, and applies deletion vectors, column mapping and the rest of the protocol. This works with Polars'
+in-memory engine and its streaming engine, and requires Polars 1.30 or newer.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,11 +37,11 @@ def scan(
     """Returns the rows of a table as a lazy frame of Polars.
 
     The frame always has the rows of the same version: the newest one when it is created, or the version of the
-    `DeltaTable`. Files and pages without rows that a filter selects are not read.
+    `DeltaTable`. Files and pages that cannot contain rows which a filter selects are not read.
 
     Args:
         table: a `DeltaTable`, which may be opened at any version, or the path or URL of a table.
-        storage_options: the options of the store, if `table` is a path or URL.
+        storage_options: storage options, if `table` is a path or URL.
         ordered: whether the rows have the same order whenever the frame is computed, so that `slice` and
             `with_row_index` always return the same rows. Otherwise the order is not defined, which may be faster.
         threads: the maximum number of threads that read files. The default is one for each processor, and more for a
@@ -90,7 +90,7 @@ def _frames(
 ) -> Iterator["polars.DataFrame"]:
     """Yields the rows of a stream as frames, each of several batches, with at least `wanted` rows.
 
-    If Polars wants only the `first` rows, a frame may be as small as that.
+    If Polars requests only the `first` rows, a frame may have only this number of rows.
     """
     held: list[_internal.ArrowBatch] = []
     count = 0

@@ -36,7 +36,7 @@ def conjuncts(predicate: Any) -> list[Node]:
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore"
-        )  # Polars warns that the format is not stable, which is taken into account.
+        )  # Polars warns that this format is not stable. Unknown forms are handled, so the warning is hidden.
         tree = json.loads(predicate.meta.serialize(format="json"))
     return flat(tree, lambda node: _sides(node, "And"))
 
@@ -44,7 +44,8 @@ def conjuncts(predicate: Any) -> list[Node]:
 def sql(node: Node, pl: Any, schema: Any) -> str:
     """Returns the SQL for a condition on the columns of a frame with this schema.
 
-    Raises `NotTranslated`, or any error that looking up an unknown part may cause, if there is no exact translation.
+    If there is no exact translation, raises `NotTranslated` or any other error, such as a `KeyError` for an unknown
+    form.
     """
     match node:
         case {"BinaryExpr": {"op": "And" | "Or" as op}}:
@@ -124,10 +125,10 @@ def _value(scalar: dict[str, Any]) -> Any:
         case "Datetime", [micros, "Microseconds", zone]:
             moment = _EPOCH + timedelta(microseconds=micros)
             return moment if zone is None else moment.replace(tzinfo=timezone.utc)
-        case "Decimal", [unscaled, *_, scale]:  # Some releases have the precision between the two.
+        case "Decimal", [unscaled, *_, scale]:  # In some releases, the precision comes between these two values.
             return Decimal(
                 f"{unscaled}E-{scale}"
-            )  # Parsing a text is exact, unlike arithmetic with decimals.
+            )  # Parsing a string is exact, unlike arithmetic with decimals.
     raise NotTranslated
 
 

@@ -1,7 +1,8 @@
-"""Tables as datasets of pyarrow: `deltalog.pyarrow.dataset(table)`.
+"""Reads tables as pyarrow datasets: `deltalog.pyarrow.dataset(table)`.
 
-What reads a dataset names columns and passes its filter, and the scan evaluates what it can of it. So do DuckDB 1,
-`polars.scan_pyarrow_dataset`, and whatever else takes a `pyarrow.dataset.Dataset`.
+A reader of a dataset passes columns and a filter, and deltalog's scan evaluates the parts of the filter that it can.
+Such readers are DuckDB 1, `polars.scan_pyarrow_dataset`, and any other library that accepts a
+`pyarrow.dataset.Dataset`.
 """
 
 from __future__ import annotations
@@ -22,18 +23,19 @@ __all__ = ["dataset"]
 
 _INSTALL = "pip install pyarrow"
 _BATCH_ROWS = 1 << 16
-"""The maximum number of rows of a batch, unless a smaller number is requested. pyarrow is slow with many small ones."""
+"""The maximum number of rows of a batch, unless a smaller number is requested. pyarrow is slow with many small
+batches.
+"""
 
 
 def dataset(table: Location, *, storage_options: Mapping[str, str] | None = None) -> pyarrow.dataset.Dataset:
-    """Returns the rows of a table as a dataset of pyarrow.
+    """Returns the rows of a table as a pyarrow dataset.
 
-    It keeps the version that is the newest now, or the version that a `DeltaTable` shows, and can be read any number of
-    times; a scanner of it can be read once. Files and pages that cannot have a row of a filter are not read. Rows come
-    in any order.
+    The dataset always has the rows of the same version: the newest one when it is created, or the version of the
+    `DeltaTable`. It can be read any number of times, but each of its scanners only once. Files and pages that cannot
+    contain rows which a filter selects are not read. The order of the rows is not defined.
 
-    pyarrow does not know the files: it is an error to ask for fragments, to `sort_by` or to `join` the dataset, and to
-    make a union of it.
+    pyarrow does not know the files of the dataset, so `get_fragments`, `sort_by`, `join` and unions raise an error.
 
     Args:
         table: a table, or its path or URL. A `DeltaTable` may be opened at any version.
@@ -49,29 +51,29 @@ def dataset(table: Location, *, storage_options: Mapping[str, str] | None = None
 
 
 def of_rows(rows: Rows, condition: str | None = None) -> pyarrow.dataset.Dataset:
-    """Returns the rows for which the condition, in SQL, is true as a dataset."""
+    """Returns a dataset of the rows for which the SQL condition is true."""
     found: pyarrow.dataset.Dataset = _table_dataset()(rows, condition, None)
     return found
 
 
 class _Scan(NamedTuple):
-    """What a scan of the core returns of a scan of pyarrow."""
+    """The part of a pyarrow scan that deltalog's scan carries out."""
 
     columns: list[str]
     condition: str | None
     is_whole: bool
-    """Whether the condition is the whole filter."""
+    """Whether the condition covers the whole filter."""
 
 
 @functools.cache
 def _table_dataset() -> Any:
-    """Returns the class of datasets, which needs pyarrow to be defined."""
+    """Returns the class of datasets. It is defined inside this function because its base class is pyarrow's."""
     import pyarrow
     import pyarrow.dataset
     import pyarrow.fs
 
     def without_files(schema: pyarrow.Schema) -> pyarrow.dataset.Dataset:
-        """Returns a dataset that fails when pyarrow reads it, with a message instead of a path."""
+        """Returns a pyarrow dataset that cannot be read. Its file path is a message, which pyarrow's error shows."""
         form = pyarrow.dataset.ParquetFileFormat()
         place = pyarrow.fs.LocalFileSystem()
         path = "a dataset of deltalog can only be read by its own methods: call to_table(), or scanner()"
@@ -80,7 +82,8 @@ def _table_dataset() -> Any:
     class TableDataset(pyarrow.dataset.UnionDataset):  # type: ignore[misc]
         """The rows of a table at one version.
 
-        pyarrow has no class of datasets without something of its own. The one child of the union fails when it is read.
+        pyarrow has no abstract dataset class, so this is a union dataset. Its only child raises an error if pyarrow
+        reads it directly.
         """
 
         def __init__(self, rows: Rows, condition: str | None, selected: Any) -> None:
@@ -94,7 +97,7 @@ def _table_dataset() -> Any:
             raise TypeError("a dataset of deltalog cannot be pickled: pickle DeltaTable.scan_tasks()")
 
         def scanner(self, columns: Any = None, filter: Any = None, **options: Any) -> Any:  # noqa: A002
-            """Returns a scanner, which can be read once. It reads nothing before."""
+            """Returns a scanner, which can be read once. Nothing is read before that."""
             return self._scanner(columns, filter, None, **options)
 
         def to_table(self, columns: Any = None, filter: Any = None, **options: Any) -> Any:  # noqa: A002
@@ -106,15 +109,15 @@ def _table_dataset() -> Any:
             return self.scanner(columns, filter, **options).to_batches()
 
         def head(self, num_rows: int, columns: Any = None, filter: Any = None, **options: Any) -> Any:  # noqa: A002
-            """Returns some rows, after which the scan ends."""
+            """Returns the first rows that the scan finds, and ends the scan."""
             return self._scanner(columns, filter, num_rows, **options).head(num_rows)
 
         def take(self, indices: Any, columns: Any = None, filter: Any = None, **options: Any) -> Any:  # noqa: A002
-            """Refused: rows come in any order, and have no numbers."""
+            """Raises an error, because the order of the rows is not defined, so they have no numbers."""
             raise _refused("take")
 
         def count_rows(self, filter: Any = None, **options: Any) -> int:  # noqa: A002
-            """Returns the number of rows, by the log if it has it."""
+            """Returns the number of rows, from the log if possible."""
             selection = self._both(filter)
             scan = self._scan([], selection)
             if scan.is_whole:
@@ -179,7 +182,7 @@ def _table_dataset() -> Any:
             return self._selected & expression
 
         def _scan(self, columns: Any, selection: Any) -> _Scan:
-            """Returns which columns the scan of the core reads, and what it evaluates of the filter."""
+            """Returns which columns deltalog's scan reads, and which parts of the filter it evaluates."""
             known = self.schema.names
             needed = self._needed(columns)
             condition, is_whole = None, selection is None
@@ -199,7 +202,9 @@ def _table_dataset() -> Any:
             return _Scan([name for name in known if name in needed], joined, is_whole)
 
         def _needed(self, columns: Any) -> set[str]:
-            """Returns the columns that a projection needs: names, or expressions by their names."""
+            """Returns the columns that a projection needs. A projection is a list of names, or a dictionary of
+            expressions.
+            """
             if columns is None:
                 return set(self.schema.names)
             if not isinstance(columns, Mapping):

@@ -1,7 +1,8 @@
-"""Filters of pyarrow as SQL. An expression has no public form but the one in which it is pickled: a file of Arrow IPC
-whose columns are the constants, and whose schema has the tree in its metadata. What is not known is not translated.
+"""Translates filters of pyarrow into SQL. The only public form of a pyarrow expression is its pickle: an Arrow IPC file
+whose columns are the constants, and whose schema metadata describes the tree. Expressions of an unknown form are not
+translated.
 
-Comparisons of pyarrow follow IEEE, where NaN is not greater than other numbers, as it is in SQL.
+Comparisons in pyarrow follow IEEE 754: NaN is not greater than other numbers. In SQL, it is.
 """
 
 import re
@@ -22,7 +23,7 @@ class Field(NamedTuple):
 
 
 class Constant(NamedTuple):
-    """A scalar of pyarrow."""
+    """A constant, as a pyarrow scalar."""
 
     value: Any
 
@@ -51,29 +52,31 @@ _EPOCH = datetime(1970, 1, 1)
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _EXACT_FLOATS = 1 << 53
 _MATCH_NULL, _SKIP_NULL = 0, 1
-"""How a list of values treats NULL: the null in the list is one of its values, or it is not there."""
+"""The two ways in which `isin` can treat a null in its list of values: as a value that matches NULL, or as if it were
+not in the list.
+"""
 
 
 def tree(expression: Any) -> Node:
-    """Returns an expression as a tree. Raises `NotTranslated` if it is not in the known form."""
+    """Returns an expression as a tree. Raises `NotTranslated` if its form is unknown."""
     import pyarrow
 
     try:
         _, [buffer] = expression.__reduce__()
         constants = pyarrow.ipc.open_file(buffer).get_batch(0).columns
-        message = pyarrow.ipc.read_message(buffer.slice(8))  # After the magic of the file.
+        message = pyarrow.ipc.read_message(buffer.slice(8))  # The schema comes after the magic bytes of the file.
         return _built(_metadata(bytes(message.metadata)), constants)
     except (pyarrow.ArrowException, LookupError, TypeError, ValueError, struct.error) as error:
         raise NotTranslated from error
 
 
 def conjuncts(condition: Node) -> list[Node]:
-    """Returns the conditions that must all be true."""
+    """Returns the operands of nested ANDs, which must all be true."""
     return _operands(condition, "and_kleene")
 
 
 def fields(node: Node) -> set[str]:
-    """Returns the columns that a tree names."""
+    """Returns the columns that an expression refers to."""
     found, rest = set(), [node]
     while rest:
         part = rest.pop()
@@ -89,9 +92,9 @@ def _operands(node: Node, function: str) -> list[Node]:
 
 
 def sql(node: Node, schema: Any) -> str:
-    """Returns the SQL of a condition on rows with this schema of pyarrow.
+    """Returns the SQL of a condition on rows with this pyarrow schema.
 
-    Raises `NotTranslated`, or any error of a look-up, for what is not known.
+    For an unknown form, raises `NotTranslated` or any other error, such as a `KeyError`.
     """
     match node:
         case Call("and_kleene" | "or_kleene" as function, _, _):
@@ -104,7 +107,8 @@ def sql(node: Node, schema: Any) -> str:
         case Call("is_null", [Field() as field], {"nan_is_null": False}):
             return f"({column(*field.parts)} IS NULL)"
         case Call("is_nan", [Field() as field], _) if _is_double(_type(field, schema)):
-            return f"({column(*field.parts)} = CAST('NaN' AS DOUBLE))"  # NULL for NULL, as isnan is not.
+            # Unlike SQL's isnan, this returns NULL for NULL, as in pyarrow.
+            return f"({column(*field.parts)} = CAST('NaN' AS DOUBLE))"
         case Call("is_in", [Field() as field], options):
             return _among(field, options, schema)
         case Call("starts_with", [Field() as field], {"pattern": prefix, "ignore_case": False}):
@@ -140,7 +144,7 @@ def _compared(left: Node, operator: str, right: Node, schema: Any) -> str:
 
 
 def _among(field: Field, options: dict[str, Any], schema: Any) -> str:
-    """Returns the SQL of `isin`, which is true or false also for NULL."""
+    """Returns the SQL of `isin`, whose result for NULL is true or false, and never NULL."""
     kind, name = _type(field, schema), column(*field.parts)
     values = options["value_set"].values
     nulls = options["null_matching_behavior"].as_py()
@@ -173,12 +177,14 @@ def _is_double(kind: Any) -> bool:
 
 
 def _is_compared_alike(kind: Any) -> bool:
-    """Returns whether two values of a type compare in SQL as in pyarrow."""
+    """Returns whether values of a type are compared in SQL in the same way as in pyarrow."""
     return not str(kind).startswith(("float", "double", "halffloat", "struct", "list", "map"))
 
 
 def _value(scalar: Any, kind: Any) -> Any:
-    """Returns a constant as a value that compares with a column of the type in SQL as in pyarrow."""
+    """Returns a constant as a value whose comparison with a column of the type has the same result in SQL as in
+    pyarrow.
+    """
     if not scalar.is_valid:
         raise NotTranslated
     of, is_of = str(scalar.type), str(kind)
@@ -207,7 +213,7 @@ def _value(scalar: Any, kind: Any) -> Any:
 
 
 def _is_comparable(left: Any, right: Any) -> bool:
-    """Returns whether pyarrow compares two types of timestamps: if the zones differ, the units must not."""
+    """Returns whether pyarrow can compare two timestamp types: if their zones differ, their units must be the same."""
     has_zones = (left.tz is None, right.tz is None)
     return has_zones[0] == has_zones[1] and (left.tz == right.tz or left.unit == right.unit)
 
@@ -230,7 +236,9 @@ def _sides(node: Node, function: str) -> tuple[Node, Node] | None:
 
 
 def _built(entries: list[tuple[str, str]], constants: list[Any]) -> Node:
-    """Returns the tree of metadata: a call is followed by its arguments, its options and its end."""
+    """Returns the tree that metadata describe. In the metadata, the entry of a call is followed by its arguments, its
+    options and an end entry.
+    """
     top = Call("", [], {})
     open_calls = [top]
     nested: list[tuple[int, list[str]]] = []
@@ -245,7 +253,7 @@ def _built(entries: list[tuple[str, str]], constants: list[Any]) -> Node:
                 continue
             nested.pop()
             if nested:
-                raise NotTranslated  # A path within a path.
+                raise NotTranslated  # A nested field reference is a path inside another path.
             open_calls[-1].arguments.append(Field(tuple(parts)))
         elif kind == "field_ref":
             open_calls[-1].arguments.append(Field((value,)))
@@ -268,7 +276,7 @@ def _built(entries: list[tuple[str, str]], constants: list[Any]) -> Node:
 
 
 def _options(scalar: Any) -> dict[str, Any]:
-    """Returns the options of a function: plain values, and other scalars as they are."""
+    """Returns the options of a function as Python values; scalars that have no Python value are returned unchanged."""
     found = {}
     for field in scalar.type:
         value = scalar[field.name]
@@ -277,7 +285,8 @@ def _options(scalar: Any) -> dict[str, Any]:
 
 
 def _metadata(message: bytes) -> list[tuple[str, str]]:
-    """Returns the metadata of a schema, in its order and with repeated keys, which pyarrow has no access to.
+    """Returns the metadata of a schema in their original order and with repeated keys, which pyarrow's own API does not
+    provide.
 
     `message` is a table `Message` of Arrow's format, in FlatBuffers: the header is its third field, and the metadata is
     the third field of the header `Schema`.

@@ -1,4 +1,4 @@
-"""The schema of a table, with the types of the protocol, and its conversion from and to Arrow."""
+"""The schema of a table, with the protocol's types, and conversions from and to Arrow."""
 
 import json
 from abc import ABC, abstractmethod
@@ -24,7 +24,7 @@ __all__ = ["ArrayType", "DataType", "Field", "Identity", "MapType", "PrimitiveTy
 
 
 class _Json(ABC):
-    """A part of a schema, which is compared and hashed by its JSON form."""
+    """The base class of schemas, fields and types. They are compared and hashed by their JSON form."""
 
     @abstractmethod
     def _json(self) -> Any: ...
@@ -41,7 +41,7 @@ class _Json(ABC):
 
 
 class PrimitiveType(_Json):
-    """A type without parts, such as `long`, `string` or `decimal(9,2)`."""
+    """A type without nested types, such as `long`, `string` or `decimal(9,2)`."""
 
     def __init__(self, data_type: str) -> None:
         self.type = primitive_argument(data_type, "data_type")
@@ -107,7 +107,7 @@ class MapType(_Json):
 
 
 class StructType(_Json):
-    """Named fields, each of its own type."""
+    """A struct of named fields, each with its own type."""
 
     type = "struct"
 
@@ -125,7 +125,7 @@ class StructType(_Json):
 
 
 DataType: TypeAlias = PrimitiveType | ArrayType | MapType | StructType
-"""The type of a field."""
+"""Any type that a field can have."""
 
 
 @checks_arguments
@@ -138,7 +138,7 @@ class Identity:
     step: int = 1
     """The difference between two values, which may be negative."""
     allow_explicit_insert: bool = False
-    """Whether users may give values themselves."""
+    """Whether writers may set values explicitly."""
 
     def __post_init__(self) -> None:
         whole_argument(self.start, "start", "a whole number of 64 bits")
@@ -151,7 +151,7 @@ class Field(_Json):
     """A column, or a field of a struct.
 
     Columns of a table that is to be created (`DeltaTable.create`) may have one of the rules `generated_as`, `default`
-    and `identity`. The rules are kept in `metadata`, in the protocol's form.
+    and `identity`. The rules are stored in `metadata`, under the protocol's keys.
 
     Args:
         name: the name.
@@ -159,10 +159,10 @@ class Field(_Json):
         nullable: whether values may be NULL.
         metadata: additional information about the column.
         comment: a description for people.
-        generated_as: an expression of other columns in Spark's SQL, which gives the values (protocol: "Generated
+        generated_as: an expression in Spark's SQL that computes the values from other columns (protocol: "Generated
             Columns").
-        default: an expression without columns in Spark's SQL: the value if a writer leaves the column out (protocol:
-            "Default Columns").
+        default: an expression in Spark's SQL without columns, whose value is used if a write does not include the
+            column (protocol: "Default Columns").
         identity: makes writers generate increasing or decreasing numbers; the type is `long`.
     """
 
@@ -207,8 +207,8 @@ class Field(_Json):
 class Schema(Facts):
     """The schema of a table: `Schema([Field("id", "long", nullable=False), Field("name", "string")])`.
 
-    Arrow libraries accept it directly: `pyarrow.schema(table.schema())`. Metadata of fields are texts there, as with
-    `deltalake`: values that are not text become JSON, and `from_arrow` returns the same schema again.
+    Arrow libraries accept it directly: `pyarrow.schema(table.schema())`. In Arrow, the metadata of fields are strings.
+    As in `deltalake`, other values are converted to JSON, and `from_arrow` returns the same schema again.
     """
 
     def __init__(self, fields: Sequence[Field]) -> None:
@@ -226,8 +226,8 @@ class Schema(Facts):
         """Creates a schema from an object with `__arrow_c_schema__`, such as a `pyarrow.Schema`.
 
         The metadata of fields, at every depth, become Delta's: comments, `delta.generationExpression`,
-        `delta.invariants`, `CURRENT_DEFAULT`, the metadata of identity columns, lengths of strings, and undefined
-        keys. Keys of Arrow itself (`ARROW:…`, `PARQUET:…`) and of the schema as a whole (`pandas`) are left out.
+        `delta.invariants`, `CURRENT_DEFAULT`, the metadata of identity columns, lengths of strings, and unknown keys.
+        Keys of Arrow itself (`ARROW:…`, `PARQUET:…`) and of the schema as a whole (`pandas`) are dropped.
         """
         if not hasattr(schema, "__arrow_c_schema__"):
             raise wrong_argument("schema", schema, _SCHEMA)
@@ -235,7 +235,7 @@ class Schema(Facts):
 
     @classmethod
     def _of(cls, text: str) -> "Schema":
-        """Creates a schema from a text that was checked before."""
+        """Creates a schema from JSON that was already checked."""
         schema = cls.__new__(cls)
         schema._text = text
         return schema
@@ -283,7 +283,7 @@ _SCHEMA = "a deltalog.Schema, or what has __arrow_c_schema__, such as a pyarrow.
 
 
 def schema_argument(schema: object, name: str = "schema") -> Schema:
-    """Converts the schema that a user passes for the parameter `name`."""
+    """Converts a schema that a user passes as the parameter `name`."""
     if isinstance(schema, Schema):
         return schema
     if not hasattr(schema, "__arrow_c_schema__"):
@@ -304,7 +304,7 @@ def fields_argument(fields: object) -> list[Field]:
 
 
 def primitive_argument(data_type: object, name: str) -> str:
-    """Returns the name of the primitive type that a user passes for the parameter `name`."""
+    """Checks and returns the name of a primitive type that a user passes as the parameter `name`."""
     if is_text(data_type):
         field = {"name": "field", "type": data_type, "nullable": True, "metadata": {}}
         try:

@@ -22,20 +22,20 @@ __all__ = [
 
 
 class CacheStatistics(NamedTuple):
-    """Counts of the requests to caches on the local disk, for files or ranges of files, and of their hits."""
+    """Statistics of the caches on the local disk: requests for files or ranges of files, and hits."""
 
     hits: int
-    """The hits. They include data files that the store has reported as unchanged."""
+    """The number of hits. It includes data files that the store has reported as unchanged."""
     misses: int
     """The number of requests that were sent to the store."""
     hit_bytes: int
-    """The bytes that were read from caches."""
+    """The number of bytes that were read from caches."""
     miss_bytes: int
-    """The bytes that were read from stores."""
+    """The number of bytes that were read from stores."""
 
 
 def cache_statistics() -> CacheStatistics:
-    """Returns the counts of this process's requests to its caches, which the storage option `cache_dir` turns on.
+    """Returns statistics of this process's caches, which the storage option `cache_dir` turns on.
 
     A forked child starts at zero.
     """
@@ -56,31 +56,34 @@ class LogEntry(NamedTuple):
 
 
 class LogStore(Protocol):
-    """A service that decides which writer gets a version of a table. See `register_log_store`.
+    """A service that decides which of several concurrent writers commits a version of a table. See
+    `register_log_store`.
 
-    It keeps one entry for each table and file name, and never replaces it with another writer's entry. Threads call it
-    concurrently. Every later call, in any process, must see the effect of a call that has returned. A method that
-    raises may have taken effect: `get` shows whether it has. A `PermissionError` becomes an `AccessDeniedError`, any
-    other exception an `UnavailableError`, or a `CommitStateUnknownError` if the outcome of the commit cannot be
-    determined.
+    A log store keeps one entry for each table and file name, and never replaces it with another writer's entry. Several
+    threads may call it at the same time. When a call has returned, every later call, in any process, must see its
+    effect. A method that raises an exception may have taken effect; deltalog then calls `get` to find out. A
+    `PermissionError` becomes an `AccessDeniedError`, any other exception an `UnavailableError`, or a
+    `CommitStateUnknownError` if the outcome of the commit cannot be determined.
     """
 
     def put_if_absent(self, entry: LogEntry, /) -> bool:
-        """Puts an entry unless there is one for its table and file name. Returns whether it was put."""
+        """Stores an entry unless there already is one for the same table and file name. Returns whether it was
+        stored.
+        """
         ...
 
     def get(self, table_path: str, file_name: str, /) -> LogEntry | None:
-        """Returns the entry of a file of a table."""
+        """Returns the entry for a table and a file name, or None."""
         ...
 
     def newest(self, table_path: str, /) -> LogEntry | None:
-        """Returns the entry of a table with the greatest file name."""
+        """Returns the entry of a table whose file name is the greatest, or None."""
         ...
 
     def complete(self, entry: LogEntry, /) -> None:
         """Marks the entry with the same table, file name and `temp_path` as complete, if there is one.
 
-        A day later, or at any time after that, it may be deleted.
+        The entry may be deleted a day later, or at any time after that.
         """
         ...
 
@@ -92,9 +95,9 @@ def register_log_store(name: str, log_store: LogStore) -> dict[str, str]:
         options = register_log_store("ours", OurLogStore())
         write_deltalake(uri, data, storage_options=options)
 
-    All writers of a table must use the same service. Tables in any store can have one, also local ones. The object is
-    kept until the process ends. Another process registers its own object, under the same name if it gets the options
-    from this one.
+    All writers of a table must use the same service. This works for tables in any store, including local directories.
+    The object is kept until the process ends. Another process must register its own object, under the same name if the
+    options are passed to it.
 
     Args:
         name: the value of the option `log_store`. `dynamodb` is reserved.
@@ -123,17 +126,18 @@ def check(
     *,
     credential_provider: CredentialProvider | None = None,
 ) -> None:
-    """Checks that a store can hold tables: that it creates a file, refuses to create it again, and deletes it.
+    """Checks that a store is safe for tables: it must create a file, refuse to create the same file again, and delete
+    it.
 
-    Every commit relies on this: a store that replaces an object instead of refusing to create it again loses commits
-    unnoticed. The stores of Amazon, Google and Microsoft are known to work correctly. With any other store, the first
-    commit of a process makes the same check. The file is in the table's root, under a new name that begins with
+    Every commit relies on this. A store that replaces an object instead of refusing to create it again would silently
+    lose commits. The stores of Amazon, Google and Microsoft are known to work correctly. With any other store, the
+    first commit of a process makes the same check. The file is in the table's root, under a new name that begins with
     `.deltalog-check-`.
 
     Args:
-        table_uri: where a table is or will be.
-        storage_options: options of the store, see `DeltaTable`.
-        credential_provider: what returns credentials for the store, see `DeltaTable`.
+        table_uri: the location of an existing or future table.
+        storage_options: storage options, see `DeltaTable`.
+        credential_provider: provides credentials for the store, see `DeltaTable`.
 
     Raises:
         UnsupportedFeatureError: the store replaces files. Tables in it would lose commits.

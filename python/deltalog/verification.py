@@ -16,11 +16,11 @@ class Difference:
     """A field of the checksum file that differs from the log."""
 
     field: str
-    """The name of the field in the checksum file."""
+    """The name of the field."""
     checksum: Any
     """The value in the checksum file."""
     replay: Any
-    """The value in the log."""
+    """The value that the commits in the log give."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Verification(Facts):
     file: str | None
     """The checksum file; None if the version has none that can be read, and nothing was compared."""
     checked: list[str]
-    """The fields that were compared, by their names in the file."""
+    """The names of the fields that were compared."""
     differences: list[Difference]
     """The fields that differ."""
 
@@ -50,7 +50,7 @@ class Verification(Facts):
 
     @classmethod
     def _of(cls, snapshot: _internal.Snapshot) -> "Verification":
-        """Compares the version of `snapshot`."""
+        """Compares the version of `snapshot` with its checksum file."""
         file, checked, differences = snapshot.verify()
         parsed = [
             Difference(field, json.loads(checksum), json.loads(replay))

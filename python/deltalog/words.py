@@ -11,12 +11,12 @@ def count(number: int | None) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Returns a number with a noun: `1 file`, `2 files`."""
+    """Returns a number with a noun in the singular or plural: `1 file`, `2 files`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def size(number: int) -> str:
-    """Returns a number of bytes in a unit."""
+    """Returns a number of bytes in a suitable unit, such as MiB."""
     value = float(number)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if abs(value) < 1024:
@@ -26,7 +26,7 @@ def size(number: int) -> str:
 
 
 def _time(milliseconds: int) -> datetime | None:
-    """Returns a time of the log; None if it is out of the calendar's range."""
+    """Returns a timestamp of the log as a `datetime`; None if Python's calendar does not include it."""
     try:
         return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=milliseconds)
     except OverflowError:

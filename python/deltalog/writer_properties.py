@@ -1,4 +1,4 @@
-"""Settings for how data files are encoded, with the names of `deltalake`."""
+"""Settings for how data files are encoded, under the same names as in `deltalake`."""
 
 import json
 from collections.abc import Mapping
@@ -17,12 +17,12 @@ __all__ = ["BloomFilterProperties", "ColumnProperties", "WriterProperties", "fil
 class BloomFilterProperties:
     """A Bloom filter of a column, which lets readers skip row groups for `=` and `IN`.
 
-    Columns of booleans and of numbers with a fraction have no filters. The table property `deltalog.bloomFilterColumns`
-    requests filters from all writers.
+    Columns of booleans and of floating-point numbers cannot have filters. The table property
+    `deltalog.bloomFilterColumns` requests filters from all writers.
     """
 
     set_bloom_filter_enabled: bool | None
-    """Whether there is a filter. None applies the table's property."""
+    """Whether the column gets a filter. By default, the table's property decides."""
     fpp: float | None = None
     """The rate of false positives, between 0 and 1."""
     ndv: int | None = None
@@ -41,9 +41,9 @@ class ColumnProperties:
     """How a column is encoded."""
 
     dictionary_enabled: bool | None = None
-    """Whether values are put into a dictionary. By default, as long as this saves space."""
+    """Whether values are dictionary-encoded. By default, they are as long as this saves space."""
     statistics_enabled: Literal["NONE", "CHUNK", "PAGE"] | None = None
-    """The statistics in the file. A column whose bounds are in the log has at least statistics of chunks."""
+    """The statistics in the file. A column with bounds in the log always has at least statistics for column chunks."""
     bloom_filter_properties: BloomFilterProperties | None = None
     encoding: (
         Literal[
@@ -80,19 +80,19 @@ class WriterProperties:
     data_page_row_count_limit: int | None = None
     """The maximum number of rows in a page."""
     write_batch_size: int | None = None
-    """The number of values after which the limits of pages are checked."""
+    """The number of values between two checks of the page limits."""
     max_row_group_size: int | None = None
-    """The maximum number of rows in a row group; by default 1,048,576, or fewer if they have 128 MiB."""
+    """The maximum number of rows in a row group; by default 1,048,576, or fewer if they take 128 MiB."""
     compression: (
         Literal["UNCOMPRESSED", "NONE", "SNAPPY", "GZIP", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW"] | None
     ) = None
-    """The codec."""
+    """The compression codec."""
     compression_level: int | None = None
-    """The level of `GZIP` (0 to 9), `BROTLI` (0 to 11) or `ZSTD` (1 to 22)."""
+    """The compression level of `GZIP` (0 to 9), `BROTLI` (0 to 11) or `ZSTD` (1 to 22)."""
     statistics_truncate_length: int | None = None
-    """The length to which bounds of texts are cut off in the file."""
+    """The length to which the bounds of strings are truncated in the file."""
     default_column_properties: ColumnProperties | None = None
-    """How columns are encoded."""
+    """How columns are encoded by default."""
     column_properties: Mapping[str, ColumnProperties] | None = None
     """How single columns are encoded, by their names; a field of a struct is given as `struct.field`."""
 
@@ -128,7 +128,7 @@ def _is_number(value: object) -> bool:
 
 _LEVELS = {"GZIP": (0, 9), "BROTLI": (0, 11), "ZSTD": (1, 22)}
 
-# The core's names for these numbers.
+# The names of these settings in the core.
 _NUMBERS = {
     "data_page_size_limit": "dataPageBytes",
     "dictionary_page_size_limit": "dictionaryPageBytes",
@@ -140,7 +140,7 @@ _NUMBERS = {
 
 
 def file_format_argument(writer_properties: WriterProperties | None) -> str | None:
-    """Returns `writer_properties` in the form that the binary takes."""
+    """Returns `writer_properties` as the compiled module expects them."""
     if writer_properties is None:
         return None
     if not isinstance(writer_properties, WriterProperties):
@@ -156,7 +156,7 @@ def file_format_argument(writer_properties: WriterProperties | None) -> str | No
 
 
 def _whole(number: int | None) -> int | None:
-    """Returns a checked number, which may be one of numpy's, as a Python number."""
+    """Checks a number, which may be numpy's, and returns it as a Python number."""
     return None if number is None else int(number)
 
 

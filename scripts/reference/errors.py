@@ -15,12 +15,12 @@ __all__ = ["page"]
 START = """\
 # Errors, and what to do
 
-Every error is a `deltalog.DeltaError`, with one class for each way to react. It has attributes: the `table`, `version`,
-`path` and `line`, as far as they are known, a `hint` with advice, and a `reason` for programs. Where Python has a
-standard class for the case, the error is of that class, too. The command ends with the exit code of the error, and in
-Spark the error has the SQLSTATE.
+Every error is a subclass of `deltalog.DeltaError`; each class calls for one kind of reaction. An error has the
+attributes `table`, `version`, `path` and `line`, as far as they are known, a `hint` with advice, and a `reason` for
+programs. Where Python has a standard exception for the case, the class is also a subclass of it. The command line ends
+with the exit code in the table, and in Spark the error has the SQLSTATE.
 
-This page is written by `python -m scripts.reference`, from the classes themselves.
+This page is generated from the classes by `python -m scripts.reference`.
 
 """
 
@@ -43,8 +43,8 @@ def page() -> str:
     return (
         START
         + markdown(("error", "also a", "what happened", "what to do", "exit code", "SQLSTATE"), rows)
-        + "## Conflicts\n\nThese are a `CommitConflictError`, under the names of the JVM connector. "
-        + "Programs may also look at `reason`.\n\n"
+        + "## Conflicts\n\nThese subclasses of `CommitConflictError` have the names that the JVM connector uses. "
+        + "Programs can also check `reason`.\n\n"
         + markdown(("error", "reason"), conflicts)
         + "## Ctrl-C\n\nA plain `KeyboardInterrupt` means that nothing was committed. The others are "
         + "subclasses of it.\n\n"

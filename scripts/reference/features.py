@@ -19,13 +19,14 @@ TO_CATALOGS = "CatalogManaged"
 START = """\
 # Table features
 
-The protocol of a table lists the features that its readers and writers must know. deltalog refuses a table with a
-feature that it does not implement, by name, also where reading might have worked. A feature is added by the property
-below when the table is created or altered, by what needs it (a column with a default value, a constraint), or by
-`'delta.feature.<name>' = 'supported'`. `ALTER TABLE … DROP FEATURE` and `alter.drop_feature` remove it.
+The protocol of a table lists the features that its readers and writers must support. deltalog refuses a table with a
+feature that it does not implement, even where reading might have worked; the error names the feature. A feature is
+added when its property below is set, when something that needs it is defined (such as a column with a default value, or
+a constraint), or by the property `'delta.feature.<name>' = 'supported'`. `ALTER TABLE … DROP FEATURE` and
+`alter.drop_feature` remove it.
 
-[What works](../support.md) says more about some of them. This page is written by `python -m scripts.reference`, from
-the list and the gate in the code.
+[What works](../support.md) has more about some of them. This page is generated from the code by `python -m
+scripts.reference`.
 
 """
 
@@ -56,7 +57,7 @@ def page(root: Path) -> str:
                 "yes" if reads and variant in writers else "no",
             )
         )
-    titles = ("feature", "what it is", "who must know it", "implied by version", "property", "read", "write")
+    titles = ("feature", "what it is", "who must support it", "implied by version", "property", "read", "write")
     return (START + markdown(titles, rows)).rstrip("\n") + "\n"
 
 

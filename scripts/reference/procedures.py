@@ -10,12 +10,13 @@ __all__ = ["page"]
 START = """\
 # Procedures
 
-In classic Spark sessions, and on servers with deltalog in their settings: `CALL deltalog.vacuum('trips', dry_run =>
-true)`. Arguments come in the order of the table below, or by name. `SHOW PROCEDURES IN deltalog` lists them (from Spark
-4.1), and `DESCRIBE PROCEDURE deltalog.vacuum` describes one. The first argument of each is the table: its name, its
-path, or ``deltalog.`/path` ``. [Statements](statements.md) have a syntax of their own for most of them.
+Procedures can be called in classic Spark sessions, and on servers with deltalog in their settings, for example `CALL
+deltalog.vacuum('trips', dry_run => true)`. Arguments are given in the order of the tables below, or by name. The first
+argument of each procedure is the table: its name, its path, or ``deltalog.`/path` ``. From Spark 4.1 on, `SHOW
+PROCEDURES IN deltalog` lists all procedures, and `DESCRIBE PROCEDURE deltalog.vacuum` describes one. For most
+procedures there is also a [statement](statements.md).
 
-This page is written by `python -m scripts.reference`, from the procedures themselves.
+This page is generated from the procedures by `python -m scripts.reference`.
 """
 
 

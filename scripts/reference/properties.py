@@ -17,10 +17,11 @@ START = """\
 # Table properties
 
 Properties are set when a table is created (`configuration=` in Python, `TBLPROPERTIES` in SQL), and changed by
-`alter.set_table_properties` or `ALTER TABLE … SET TBLPROPERTIES`. A name that begins with `delta.` and is not below is
-refused, and so is a value that its property cannot have. All other names are free, for properties of your own.
+`alter.set_table_properties` or `ALTER TABLE … SET TBLPROPERTIES`. A name that begins with `delta.` and is not listed
+here is refused, and so is a value that the property does not allow. You can use all other names for your own
+properties.
 
-This page is written by `python -m scripts.reference`, from the tables in the code.
+This page is generated from the code by `python -m scripts.reference`.
 
 """
 
@@ -40,7 +41,7 @@ def page(root: Path) -> str:
     return (
         START
         + "## Properties of the protocol\n\n"
-        + markdown(("property", "what it does", "values", "without it"), known)
+        + markdown(("property", "what it does", "values", "default"), known)
         + "## Families of properties\n\n"
         + markdown(("property", "what it does", "value"), families)
         + "## Properties of deltalog\n\nOther writers ignore these.\n\n"

@@ -11,14 +11,14 @@ __all__ = ["page"]
 SOURCES = Path("crates/deltalog/src/storage")
 
 START = """\
-# Options of stores
+# Storage options
 
-Options are passed as `storage_options=` in Python, as options of a read or write in Spark, as `-o name=value` to the
-command, and to `Storage::open` in Rust. Their names may be in upper or lower case. Those that begin with `aws_`,
-`google_` or `azure_` are also read from the environment, in upper case. A name that a store does not have is an error.
-[Object stores](../stores.md) explains locations and credentials.
+Options are passed as `storage_options=` in Python, as options of a read or write in Spark, as `-o name=value` on the
+command line, and to `Storage::open` in Rust. Their names may be in upper or lower case. Options whose names begin with
+`aws_`, `google_` or `azure_` are also read from environment variables, whose names are in upper case. An option that
+the store does not have is an error. [Object stores](../stores.md) explains locations and credentials.
 
-This page is written by `python -m scripts.reference`, from the tables in the code.
+This page is generated from the code by `python -m scripts.reference`.
 
 """
 

@@ -302,7 +302,7 @@ def test_whole_numbers_of_numpy_are_whole_numbers(tmp_path: Path) -> None:
     [
         (
             lambda t: t.update({"id": "1"}, "id > 1"),
-            "new_values cannot be the text 'id > 1'",
+            "new_values cannot be the string 'id > 1'",
             "predicate='id > 1'",
         ),
         (lambda t: t.update(), "either updates or new_values", "pass updates"),

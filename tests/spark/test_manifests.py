@@ -51,7 +51,7 @@ def test_manifests_are_generated_and_kept(spark: SparkSession, path: str, table:
 def test_what_is_refused(spark: SparkSession, path: str, table: str) -> None:
     with pytest.raises(InvalidArgumentError, match="mode cannot be 'other'"):
         tables.DeltaTable.forName(spark, "g").generate("other")
-    with pytest.raises(InvalidArgumentError, match="the only mode there is"):
+    with pytest.raises(InvalidArgumentError, match="which is the only mode"):
         spark.sql("GENERATE other FOR TABLE g").collect()
     with pytest.raises(ParseException):
         spark.sql("GENERATE symlink_format_manifest TABLE g")

@@ -1,6 +1,6 @@
-"""The binary under the package: a thin layer over the Rust crate. Use `deltalog`, not this.
+"""The compiled module: a thin layer over the Rust crate. Use `deltalog` instead of this module.
 
-The binary is one module. Its stubs are one file for each file of `crates/deltalog-python/src`.
+The compiled file is a single module. Its stubs are divided into one file for each file of `crates/deltalog-python/src`.
 """
 
 from deltalog._internal.alter import TableChange as TableChange

@@ -4,7 +4,9 @@ from typing import final
 
 @final
 class ArrowBatch:
-    """Rows of a stream. Arrow libraries can import them; programs without such a library can read them as texts."""
+    """A batch of rows of a stream. Arrow libraries can import it; programs without such a library can read the values
+    as strings.
+    """
 
     @property
     def num_rows(self) -> int:
@@ -14,8 +16,10 @@ class ArrowBatch:
         """The names of the columns."""
     def __len__(self) -> int: ...
     def slice(self, offset: int = 0, length: int | None = None) -> ArrowBatch:
-        """Returns rows of the batch, without copying them. If there are fewer rows, both numbers are reduced."""
+        """Returns a slice of the batch, without copying rows. If the batch has fewer rows, the offset and the length
+        are reduced.
+        """
     def texts(self) -> list[list[str | None]]:
-        """Returns the values of each column as text that people read; None for NULL."""
+        """Returns the values of each column as strings for people; None for NULL."""
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...

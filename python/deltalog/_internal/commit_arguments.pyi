@@ -1,23 +1,24 @@
-"""Writes that had no effect, because an application had recorded them before."""
+"""The result of writes that were skipped because the table had already recorded them."""
 
 from typing import final
 
 @final
 class AlreadyApplied:
-    """A write that had no effect, because its application had already recorded this version or a later one.
+    """The result of a write that was skipped, because the table has already recorded this version of the application or
+    a later one.
 
-    Protocol: "Transaction Identifiers". Equal if all properties are.
+    Protocol: "Transaction Identifiers". Two objects are equal if all properties are.
     """
 
     @property
     def app_id(self) -> str:
-        """The application."""
+        """The name of the application."""
     @property
     def version(self) -> int:
-        """The application's version of the write, which was not repeated."""
+        """The application's version in the skipped write."""
     @property
     def recorded(self) -> int:
-        """The version that the table has recorded for the application."""
+        """The application's version that the table has recorded."""
     @property
     def table_version(self) -> int:
         """The version of the table in which the record was found."""

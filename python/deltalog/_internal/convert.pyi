@@ -1,4 +1,4 @@
-"""Conversions of directories of Parquet files to tables."""
+"""CONVERT: turns directories of Parquet files into tables."""
 
 from collections.abc import Mapping
 from typing import final
@@ -25,7 +25,9 @@ class ConversionPlan:
     def files(self) -> ArrowStream:
         """Returns one row per file."""
     def commit(self) -> int | None:
-        """Commits the plan, and returns the version; None if a table exists by now, and the mode is `ignore`."""
+        """Commits the plan, and returns the version. Returns None if a table was created in the meantime, and the mode
+        is `ignore`.
+        """
 
 def plan_conversion(
     uri: str,

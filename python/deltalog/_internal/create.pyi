@@ -23,6 +23,6 @@ def create_table(
 ) -> int | AlreadyApplied | None:
     """Creates or replaces a table, with the rows of an Arrow stream; see `DeltaTable.create`.
 
-    Without `schema_json`, the table has the schema of the stream. A replacement removes the files of exactly `base`, if
-    that is given.
+    Without `schema_json`, the table has the schema of the stream. If `base` is given, a replacement removes exactly the
+    files of this version.
     """

@@ -1,4 +1,4 @@
-"""Rows from the bytes of a file."""
+"""Decodes the bytes of files into rows."""
 
 from collections.abc import Sequence
 from typing import final
@@ -8,9 +8,9 @@ from deltalog.arrow_types import ArrowSchemaExportable
 
 @final
 class Decoder:
-    """Decodes the bytes of a file, which come in pieces.
+    """Decodes the bytes of a file, which are passed piece by piece.
 
-    A value either fits its column exactly or raises `SchemaMismatchError` with its line.
+    If a column cannot represent a value exactly, raises `SchemaMismatchError` with the number of its line.
     """
 
     @staticmethod
@@ -20,14 +20,14 @@ class Decoder:
         delimiter: str = ",",
         null: str = "",
     ) -> Decoder:
-        """Reads CSV into columns of `schema`. The first line names them, unless `columns` does."""
+        """Reads CSV into columns of `schema`. `columns` has their names, or else the first line does."""
     @staticmethod
     def json(schema: ArrowSchemaExportable, optional: Sequence[str]) -> Decoder:
         """Reads JSON lines into columns of `schema`. Columns in `optional` are read if the first object has them."""
     @staticmethod
     def arrow() -> Decoder:
-        """Reads a stream or a file of Arrow IPC."""
+        """Reads an Arrow IPC stream or file."""
     def feed(self, piece: bytes) -> list[ArrowBatch]:
         """Returns the batches that are complete with this piece of the file."""
     def finish(self) -> list[ArrowBatch]:
-        """Returns the last batches. There is at least one in all, so that the columns are known."""
+        """Returns the last batches. If the file has no rows, this is one empty batch, so that the columns are known."""

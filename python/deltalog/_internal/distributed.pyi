@@ -1,4 +1,4 @@
-"""Writes by several processes."""
+"""Writes whose files come from several processes."""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal, final
@@ -14,7 +14,7 @@ from deltalog.credentials import CredentialProvider
 class WriteTask:
     """The data that a worker needs to write files of a distributed write: the table's location, schema and rules.
 
-    It can be pickled, and holds no credentials.
+    A task can be pickled, and contains no credentials.
     """
 
     def __new__(cls, json: str) -> WriteTask:
@@ -32,8 +32,8 @@ class WriteTask:
     def numbered(self, number: int, of: int) -> WriteTask:
         """Returns the task `number` of `of` tasks, counted from 0, which generates its own values of identity columns.
 
-        For engines that know the number of a worker; see `DistributedWrite.tasks` for the rules. All tasks of a write
-        must have the same `of`. If a task is not used, the values have gaps.
+        This is for engines in which workers are numbered; see `DistributedWrite.tasks` for the rules. `of` must be the
+        same for all tasks of a write. If a task is not used, the values have gaps.
 
         Raises:
             InvalidArgumentError: there is no such number.
@@ -44,15 +44,15 @@ class WriteTask:
         storage_options: Mapping[str, str] | None = None,
         credential_provider: CredentialProvider | None = None,
     ) -> Fragment:
-        """Writes `data` as files of the table, and returns the fragment that names them.
+        """Writes `data` to new files of the table, and returns the fragment that describes them.
 
         The table's log is not read, and nothing is committed. Columns are matched by name, values are converted or
         refused, and constraints are enforced as by `write_deltalake`. If anything fails, the files are deleted.
 
         Args:
-            data: anything with `__arrow_c_stream__`; memory stays bounded.
-            storage_options: options of the store, because a task carries none.
-            credential_provider: what returns credentials for the store, because a task carries none.
+            data: anything with `__arrow_c_stream__`. It is read batch by batch, in bounded memory.
+            storage_options: storage options, because a task does not contain them.
+            credential_provider: provides credentials for the store, because a task does not contain them.
 
         Raises:
             SchemaMismatchError: the data do not fit the table.
@@ -94,7 +94,8 @@ class Fragment:
 class DistributedWrite:
     """A write whose files come from several processes; see `deltalog.begin_write`.
 
-    It stays in the process that began it. As a context manager it aborts itself if it was not committed.
+    The object cannot be sent to another process. If it is used as a context manager, the end of the block aborts the
+    write unless it was committed.
     """
 
     @property
@@ -114,9 +115,9 @@ class DistributedWrite:
         """Commits the files of all fragments as one version, and deletes the write's other files.
 
         The fragments are checked first: each must come from a task of this write; its paths, partition values and
-        numbers must be those that a worker writes; its files must exist and have the right size; no file may be named
-        twice, and no two fragments may have the same values of identity columns. If a check fails, nothing has changed,
-        and other fragments may be committed.
+        numbers must be such as a worker writes; its files must exist and have the right size; no file may occur twice,
+        and no two fragments may have the same values of identity columns. If a check fails, nothing has changed, and
+        you can commit other fragments.
 
         Returns:
             The version that was committed; an `AlreadyApplied` if the table has already recorded this write of an
@@ -124,18 +125,20 @@ class DistributedWrite:
             the files are deleted.
 
         Raises:
-            InvalidArgumentError: a fragment is not one of this write, or not as a worker has made it.
+            InvalidArgumentError: a fragment belongs to another write, or was changed after a worker had made it.
             MissingFileError: a file of a fragment does not exist.
-            CorruptDataError: a file does not have the size that its fragment says.
-            CommitConflictError: another writer was faster and the two exclude each other. The files are deleted.
-            CommitStateUnknownError: it is not known whether the commit succeeded; `DeltaTable.find_commit` finds out.
+            CorruptDataError: a file does not have the size that its fragment states.
+            CommitConflictError: another writer has committed a change that conflicts with this write. The files are
+            deleted. CommitStateUnknownError: it is not known whether the commit succeeded; `DeltaTable.find_commit`
+            finds out.
                 The files are kept, and `abort` refuses to delete them.
         """
     def abort(self) -> None:
         """Deletes all files of the write, including the files of workers that died.
 
         Raises:
-            InvalidArgumentError: the write has ended already, or it is not known whether it was committed.
+            InvalidArgumentError: the write was already committed or aborted, or it is not known whether it was
+            committed.
         """
     def __enter__(self) -> DistributedWrite: ...
     def __exit__(self, exception_type: object, exception: object, traceback: object) -> Literal[False]: ...

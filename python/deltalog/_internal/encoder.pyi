@@ -7,7 +7,7 @@ from deltalog.arrow_types import ArrowSchemaExportable
 
 @final
 class Encoder:
-    """Encodes batches of one schema as JSON lines, CSV, a stream of Arrow IPC, or Parquet."""
+    """Encodes batches with the same schema as JSON lines, CSV, an Arrow IPC stream, or Parquet."""
 
     def __new__(
         cls,
@@ -17,8 +17,8 @@ class Encoder:
         null: str = "",
         has_names: bool = True,
     ) -> Encoder:
-        """Begins a file. The delimiter, the text for NULL and the line of names belong to CSV."""
+        """Begins a file. The delimiter, the text for NULL and the header line are only for CSV."""
     def encode(self, batch: ArrowBatch) -> bytes:
-        """Returns the bytes of a batch."""
+        """Returns the encoded bytes of a batch."""
     def finish(self) -> bytes:
-        """Returns the bytes after the last batch."""
+        """Returns the bytes that end the file, after the last batch."""

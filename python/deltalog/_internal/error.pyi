@@ -1,4 +1,4 @@
-"""The errors of the crate, as the classes of `deltalog.errors`."""
+"""Raises errors of the crate as the classes of `deltalog.errors`."""
 
 from deltalog.errors import AccessDeniedError as AccessDeniedError
 from deltalog.errors import CommitConflictError as CommitConflictError

@@ -10,7 +10,7 @@ def read_fragment(
     storage_options: StoreOptions | Mapping[str, str] | None = None,
     columns: list[str] | None = None,
 ) -> ArrowStream:
-    """Returns the rows of one piece of a scan, for Spark's workers. It does not carry credentials.
+    """Returns the rows of one piece of a scan, in a worker of Spark. The piece contains no credentials.
 
-    The columns match the table's, in its order; `columns` replaces them.
+    By default these are all columns of the table, in its order; `columns` chooses others.
     """

@@ -33,18 +33,20 @@ class Commit:
     def timestamp_ms(self) -> int: ...
     @property
     def info_json(self) -> str | None:
-        """The provenance as JSON."""
+        """The `commitInfo` of the commit, as JSON."""
     def actions(self) -> ArrowStream:
-        """Returns its actions, one row each."""
+        """Returns the actions of the commit, one row per action."""
 
 def check_store(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> None:
-    """Checks that the store of `uri` refuses to create files that exist, see `deltalog.storage.check`."""
+    """Checks that the store of `uri` refuses to create a file that already exists; see `deltalog.storage.check`."""
 
 def cache_statistics() -> tuple[int, int, int, int]:
-    """Returns hits, misses, and the bytes of each, see `deltalog.storage.cache_statistics`."""
+    """Returns the numbers of hits and misses, and the bytes of each; see `deltalog.storage.cache_statistics`."""
 
 def canonical_uri(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> str:
-    """Returns the URL of a location, which is the same for every spelling. Sends no request to the store."""
+    """Returns the canonical URL of a location: the same URL for all spellings of the location. Sends no request to the
+    store.
+    """
 
 def table_exists(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> bool:
-    """Returns whether there is a table, readable or not."""
+    """Returns whether there is a table at the location, even if deltalog cannot read it."""

@@ -5,5 +5,5 @@ from deltalog.storage import LogStore
 def register_log_store(name: str, log_store: LogStore) -> bool:
     """Registers an object that decides commits under a name; see `deltalog.storage.register_log_store`.
 
-    Returns whether the name is free or belongs to this object.
+    Returns False if another object is registered under the name.
     """

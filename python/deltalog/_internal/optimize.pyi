@@ -20,10 +20,11 @@ def optimize(
     check_rows: bool = False,
     file_format: str | None = None,
 ) -> tuple[dict[str, Any], int | None]:
-    """Merges small files into fewer, larger ones, `purges` files, or orders all rows by columns along a curve.
+    """Combines small files into larger ones, removes deleted rows and dropped columns from files (`purges`), or orders
+    all rows by columns along a curve.
 
-    New rows of a clustered table are always clustered. `cluster` states whether to cluster all rows, and the maximum
-    size of a cube in bytes.
+    In a clustered table, new rows are always clustered. `cluster` contains two values: whether to cluster all rows, and
+    the maximum size of a cube in bytes.
 
     Returns the metrics, and the version of the last commit, if any.
     """

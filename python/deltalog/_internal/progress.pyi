@@ -4,13 +4,14 @@ from typing import final
 
 @final
 class ProgressObserver:
-    """Watches the long operations of this process, of all threads, that begin while it lives."""
+    """Watches the long operations in all threads of this process that begin during the lifetime of this object."""
 
     def __new__(cls) -> ProgressObserver:
         """Begins to watch."""
     def reports(self) -> list[tuple[int, str, str, int, int | None, str, bool]]:
-        """Returns a report of each operation that has begun; of each that has ended, one more.
+        """Returns a report for each running operation, and one last report for each operation that has ended since the
+        previous call.
 
-        A report has an id, the operation, the table, what is done, all work if that is known, the unit, and whether the
-        operation has ended.
+        A report contains an id, the name of the operation, the table, the amount of work done, the total amount if it
+        is known, the unit, and whether the operation has ended.
         """

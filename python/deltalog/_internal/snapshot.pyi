@@ -12,7 +12,7 @@ from deltalog.arguments import ChangeRange, StoreOptions
 
 @final
 class Snapshot:
-    """A table at one version. Immutable, may be shared by threads."""
+    """A table at one version. The object is immutable, and threads may share it."""
 
     @staticmethod
     def open(
@@ -35,20 +35,21 @@ class Snapshot:
         """The table's location as a URL without trailing slash, such as `file:///data/my%20table`."""
     @property
     def allowed_roots(self) -> list[str]:
-        """Where data files may lie in addition to the table's own location, as URLs."""
+        """The URLs of directories that may contain data files in addition to the table's own location."""
     @property
     def version(self) -> int: ...
     @property
     def timestamp_ms(self) -> int:
-        """When this version was committed, milliseconds since the epoch."""
+        """The time at which this version was committed, in milliseconds since the epoch."""
     @property
     def schema_json(self) -> str:
         """The table's schema as in the log: Delta's `schemaString`, which is Spark's JSON form of a `StructType`."""
     @property
     def column_mapping_mode(self) -> str:
-        """How the columns of data files are found: by `name`, by `id`, or `none` for no column mapping.
+        """The column mapping mode, that is, how the columns of data files are found: by `name` or by `id`, or `none`
+        without column mapping.
 
-        It is also `none` if the protocol does not require readers to map columns.
+        The mode is also `none` if the protocol does not require readers to map columns.
         """
     @property
     def physical_schema_json(self) -> str:
@@ -77,9 +78,9 @@ class Snapshot:
     @property
     def configuration(self) -> dict[str, str]: ...
     def clustering_columns(self) -> list[list[str]]:
-        """The path of each column that the table is clustered by; none if it is not clustered."""
+        """The path of each clustering column; the list is empty if the table is not clustered."""
     def create_checkpoint(self) -> None:
-        """Writes the checkpoint of the version."""
+        """Writes a checkpoint of this version."""
     @property
     def min_reader_version(self) -> int: ...
     @property
@@ -92,13 +93,15 @@ class Snapshot:
     def table_features(self) -> list[str]:
         """The names of all features, both listed by the protocol and implied by its versions, in order."""
     def refresh(self, staged_commits: Sequence[str | tuple[int, bytes]] | None = None) -> Snapshot:
-        """Returns the newest version, and reads only the new commits; returns itself when there is none."""
+        """Returns the newest version, reading only the new commits; returns itself if there are none."""
     def after_commit(self, version: int) -> Snapshot:
-        """Returns the version that a caller has committed since this one, or a later version with the same rows."""
+        """Returns a version that the caller has committed after this one, or a later version with the same rows."""
     def unchanged_since(self, seen: int, own: Sequence[int]) -> int:
-        """Returns the last version before other writers made changes since `seen`; `own` are the caller's versions."""
+        """Returns the last version after `seen` that contains no changes of other writers. `own` are the versions that
+        the caller has committed.
+        """
     def as_base(self, version: int) -> Snapshot:
-        """Returns the version that an overwrite replaces. It is a conflict if the log no longer has it."""
+        """Returns the version that an overwrite replaces. Raises `CommitConflictError` if the log no longer has it."""
     def at(self, version: int | None = None, timestamp_ms: int | None = None) -> Snapshot:
         """Returns another version of the same table: the one with this number, or the newest one at a time."""
     def partitions(self, predicate: str | None = None) -> list[list[str | None]]:
@@ -120,17 +123,17 @@ class Snapshot:
         """Returns the commits from a version on; see `DeltaTable.commits`."""
     @property
     def log_retention(self) -> timedelta:
-        """How long commits are kept."""
+        """The time for which commits are kept."""
     @property
     def deleted_file_retention(self) -> timedelta:
-        """How long data files are kept after they were removed."""
+        """The time for which data files are kept after they were removed."""
     def ensure_removable(self) -> None:
         """Raises if the table is append-only."""
     def verify(self) -> tuple[str | None, list[str], list[tuple[str, str, str]]]:
         """Compares the version with its checksum; see `DeltaTable.verify`.
 
-        Returns the checksum file, the fields that were compared, and for each that differs its name, its value in
-        the checksum and its value in the log.
+        Returns the checksum file, the fields that were compared, and, for each field that differs, its name, its value
+        in the checksum file, and its value in the log.
         """
     def clean_up_log(self, dry_run: bool = False) -> list[str]:
         """Deletes the expired part of the log; see `DeltaTable.cleanup_metadata`."""
@@ -155,12 +158,13 @@ class Snapshot:
     ) -> ArrowStream:
         """Returns the rows; see `DeltaTable.to_arrow`.
 
-        A later write to the same table counts as having read them, unless the caller chose the version (`is_chosen`).
+        If the rows are later written to the same table, the write depends on them, unless the caller chose the version
+        (`is_chosen`).
         """
     def count(self, predicate: str | None = None, time_zone: str = "UTC") -> int:
         """Returns the number of rows; see `DeltaTable.count`.
 
-        Times without a zone are in `time_zone`, here and below.
+        Times without a zone are in the zone `time_zone`, in this method and the following ones.
         """
     def count_by_partition(self, predicate: str | None = None, time_zone: str = "UTC") -> ArrowStream:
         """Returns the number of rows of each partition; see `DeltaTable.count_by_partition`."""
@@ -183,20 +187,20 @@ class Snapshot:
     def plan_spark(self, filter_sql: str, time_zone: str) -> SparkPlan:
         """Returns the files that may contain rows for which `filter_sql` is true.
 
-        `filter_sql` is Spark's SQL text of the pushed filters, which may be empty. Unsupported conjuncts prune
-        nothing.
+        `filter_sql` is the SQL of the filters that Spark has pushed down; it may be empty. Conjuncts that are not
+        supported are ignored, so that no matching file is left out.
         """
 
     def spark_answers(self, filter_sql: str, time_zone: str, columns: Sequence[str]) -> bytes | None:
         """Returns one packed row per partition that has rows and is not excluded by `filter_sql`.
 
-        A row has the partition values, the number of rows, and the minimum and maximum of each of `columns`, in the
-        form that the Java classes of `deltalog.spark` read. Returns None if the log does not contain all of these
-        values exactly.
+        A row contains the partition values, the number of rows, and the minimum and maximum of each of `columns`. The
+        Java classes of `deltalog.spark` unpack the rows. Returns None if the log does not contain all of these values
+        exactly.
         """
 
     def spark_changes(self, versions: ChangeRange) -> SparkChanges:
-        """Returns the files of `changes`, for Spark's own scan."""
+        """Returns the files of a change data feed, which Spark's own scan reads."""
 
     def scan_partitions(
         self,
@@ -209,11 +213,11 @@ class Snapshot:
     ) -> list[bytes]:
         """Returns the scan of the files that may contain rows for which `filter_sql` is true, for `read_fragment`.
 
-        It consists of at most `n` pieces of about the same number of bytes. With `row_ids`, they include the ids and
-        commit versions of rows; with `positions`, the number of each row's file (`__deltalog_file`) and its position
-        there (`__deltalog_row`), which a `StatementTask` understands. `columns` are the columns of the table to read,
-        if not all; `condition` is another filter with the time zone of its times. A piece contains the table's
-        location, schema and files, but no credentials.
+        The scan consists of at most `n` pieces of about the same number of bytes. With `row_ids`, the rows include
+        their ids and commit versions; with `positions`, the number of their file (`__deltalog_file`) and their position
+        in it (`__deltalog_row`), which a `StatementTask` expects. `columns` are the columns to read; None for all
+        columns of the table. `condition` is another filter, with the time zone for its times. A piece contains the
+        table's location, schema and files, but no credentials.
         """
     def scan_tasks(
         self,
@@ -224,12 +228,12 @@ class Snapshot:
     ) -> list[tuple[bytes, int, int, int | None]]:
         """Returns a scan in at most `n` parts; see `DeltaTable.scan_tasks`.
 
-        Each is what `read_fragment` reads, the number of its files, their size in bytes, and the number of their rows
-        if the log has it.
+        Each part consists of the argument for `read_fragment`, the number of its files, their size in bytes, and the
+        number of their rows if the log has it.
         """
 
 def forget_snapshots() -> None:
-    """Drops the snapshots that the process keeps, so that the next table is opened as in a new process.
+    """Drops the snapshots that this process caches, so that the next table is opened as in a new process.
 
     For benchmarks.
     """

@@ -14,10 +14,10 @@ class SparkChanges:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The last version. The rows have its schema."""
+        """The last version of the feed. All rows have the schema of this version."""
     @property
     def versions(self) -> tuple[int, int] | None:
-        """The first and the last version; None if the range is empty."""
+        """The first and the last version of the feed; None if the range is empty."""
     def size_in_bytes(self) -> int: ...
     def plan_spark(self, filter_sql: str, time_zone: str) -> SparkPlan:
-        """Returns the files that may hold rows for which `filter_sql` is true, as `Snapshot.plan_spark` does."""
+        """Returns the files that may contain rows for which `filter_sql` is true, as `Snapshot.plan_spark` does."""

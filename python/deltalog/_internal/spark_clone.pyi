@@ -22,19 +22,21 @@ class SparkClone:
     def bytes(self) -> int:
         """The size of these files in bytes."""
     def tasks(self, parallelism: int) -> SparkPlan:
-        """Returns the files that each task copies. There are at least this many tasks, if the files can be divided."""
+        """Divides the files into tasks that copy them. There are at least as many tasks as requested, unless there are
+        fewer files.
+        """
     def commit(self, told: builtins.bytes) -> tuple[dict[str, int], int | None, list[str]]:
-        """Copies the files of deletion vectors, and commits the copies that the tasks have made. Returns the same as
+        """Copies the files of deletion vectors, commits the copies that the tasks have made, and returns the same as
         `clone_table`.
 
         Args:
-            told: 20 bytes for each copy, big endian: i32 number of the file, the 64 bits that the name of the copy has
-                as 16 hexadecimal digits, i64 size.
+            told: 20 bytes for each copy, big endian: the number of the file (i32), the 64 bits that the name of the
+                copy contains as 16 hexadecimal digits, and the size (i64).
 
-        Raises `CorruptDataError` if the tasks have not done what was planned, and the errors of `clone_table`. On an
-        error, the copies are deleted.
+        Raises `CorruptDataError` if the copies are not those that were planned, and the same errors as `clone_table`.
+        On an error, the copies are deleted.
         """
     def abandon(self) -> None:
         """Deletes the files that tasks copied before the job failed, even tasks that reported nothing."""
     def execute(self) -> tuple[dict[str, int], int | None, list[str]]:
-        """Copies and commits all files in this process; returns the same."""
+        """Copies all files in this process, commits them, and returns the same as `clone_table`."""

@@ -26,8 +26,8 @@ class SparkOptimize:
         """Plans which files are rewritten; see `optimize`."""
     @property
     def ordering(self) -> tuple[list[list[str]], bool, int] | None:
-        """How the rows of ordered bins are ordered: the parts of the names of the columns, whether the curve is
-        Hilbert's, and how many bits a rank has. None if the OPTIMIZE orders no rows.
+        """The order of the rows in bins that are ordered: the paths of the columns, whether the curve is Hilbert's, and
+        the number of bits of a rank. None if the OPTIMIZE does not order rows.
         """
     @property
     def tasks(self) -> int:
@@ -42,11 +42,13 @@ class SparkOptimize:
     def bytes(self) -> int:
         """The size of all files that are rewritten, in bytes."""
     def files(self, batch: int) -> SparkPlan:
-        """Returns the old files of a batch, numbered bin after bin, in the order of their rows in new files."""
-    def outputs(self, batch: int) -> list[tuple[int, int, bool, int | None, str, list[str | None]]]:
-        """Returns for each bin: the number of its old files, the number of its new files, whether its rows are ordered,
-        the number of rows including deleted ones (if the log has it), and the directory and the partition values of the
+        """Returns the old files of a batch. They are numbered bin by bin, in the order in which their rows come in the
         new files.
+        """
+    def outputs(self, batch: int) -> list[tuple[int, int, bool, int | None, str, list[str | None]]]:
+        """Returns for each bin: how many old files and how many new files it has, whether its rows are ordered, the
+        number of rows including deleted ones (if the log has it), and the directory and the partition values of the new
+        files.
 
         The directory is decoded, relative to the table's root, and ends with a slash unless it is the root.
         """
@@ -58,7 +60,7 @@ class SparkOptimize:
         write: SparkWrite,
         ordered: tuple[Sequence[int], Callable[[builtins.bytes], builtins.bytes | None]] | None = None,
     ) -> int | None:
-        """Commits a batch that the tasks of `write` have written, and ends `write`.
+        """Commits a batch whose files the tasks of the write `write` have written, and ends this write.
 
         If rows were ordered, `ordered` is a pair: the number of rows that were read from each old file, and a function
         that finds rows in the new files. The function takes 12 bytes for each row, the big-endian number of the file
@@ -67,10 +69,12 @@ class SparkOptimize:
 
         Returns the version; None if all bins were given up, because other writers had removed their rows.
 
-        Raises `CorruptDataError` if the tasks have not done what was planned, and `CommitConflictError`. On an error,
-        the new files are deleted.
+        Raises `CorruptDataError` if the new files are not those that were planned, and `CommitConflictError`. On an
+        error, the new files are deleted.
         """
     def finish(self) -> tuple[dict[str, Any], int | None]:
         """Returns the metrics, and the version of the last commit, if any."""
     def execute(self) -> tuple[dict[str, Any], int | None]:
-        """Writes and commits all files in this process; returns the same."""
+        """Writes and commits all files in this process. Returns the metrics, and the version of the last commit, if
+        any.
+        """

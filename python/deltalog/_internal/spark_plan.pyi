@@ -1,10 +1,10 @@
-"""The packed file list for the Java side of `deltalog.spark`."""
+"""Packed file lists, which the Java classes of `deltalog.spark` unpack."""
 
 from typing import final
 
 @final
 class SparkPlan:
-    """A file list, packed for the Java side of `deltalog.spark`."""
+    """A packed file list, which the Java classes of `deltalog.spark` unpack."""
 
     @property
     def kept(self) -> int:

@@ -17,8 +17,8 @@ class SparkStatement:
     def begin(
         snapshot: Snapshot, app_transaction: tuple[str, int] | None = None, data_schema: str | None = None
     ) -> tuple[SparkStatement, SparkWrite] | AlreadyApplied:
-        """Begins a statement on exactly `snapshot`, and the write of its files, unless its application has already
-        recorded it.
+        """Begins a statement on exactly the version `snapshot`, and the write of its files. Returns an `AlreadyApplied`
+        if the table has already recorded the statement for its application.
 
         Columns of `data_schema` that the table lacks are added to it.
 
@@ -26,7 +26,9 @@ class SparkStatement:
         """
     @property
     def uses_vectors(self) -> bool:
-        """Whether rows are deleted by deletion vectors. Otherwise their files are rewritten, see `copies`."""
+        """Whether rows are deleted by deletion vectors. Otherwise the files with these rows are rewritten, see
+        `copies`.
+        """
     def plan(
         self,
         filter_sql: str,
@@ -38,13 +40,13 @@ class SparkStatement:
     ) -> SparkPlan:
         """Returns the files that may have rows for which the filter is true, each with a number.
 
-        `removed_sql` is a condition that exactly the removed rows meet. Files whose rows all meet
-        it, as partition values or statistics show, are removed unread, and are not among the files.
+        `removed_sql` is a condition that is true for exactly the rows that are removed. Files are removed without being
+        read, and not returned, if partition values or statistics show that the condition is true for all of their rows.
 
-        The transaction counts as having read these rows, or the whole table. With `keeps_matches`, it also depends on
-        the remaining rows of these files: a commit that deletes some of them is a conflict. The transaction has also
-        read the rows for which one of `source_filters` is true, from which the source of a MERGE was computed; an empty
-        filter is true for all rows.
+        For the conflict rules, the transaction has read the rows for which the filter is true, or all rows with
+        `reads_whole_table`. With `keeps_matches`, it also depends on the other rows of these files: a commit that deletes
+        some of them is a conflict. It has also read the rows for which one of `source_filters` is true, because the
+        source of a MERGE was computed from them; an empty filter is true for all rows.
         """
     @property
     def has_feed(self) -> bool:
@@ -52,15 +54,16 @@ class SparkStatement:
     def check_recordable(self) -> None:
         """Raises `UnsupportedFeatureError` if a column has the name that is reserved for the kind of change."""
     def rewrites(self, numbers: set[int]) -> SparkPlan:
-        """Returns files of the plan by their numbers. One job rewrites their rows, changed or unchanged.
+        """Returns the planned files with these numbers. One job rewrites all of their rows, both changed and unchanged.
 
         `commit` raises `InvalidArgumentError` if no row of such a file was reported as removed.
         """
     def copies(self, write: SparkWrite, with_removed: bool) -> SparkPlan | None:
-        """Returns the files that lose the reported rows, without these rows; None if no row is left.
+        """Returns the files from which tasks have reported removed rows, for a scan of the remaining rows; None if no
+        row remains.
 
-        With `with_removed`, the removed rows of these and all other files are returned too. For removed rows, the
-        number of the file n is -1 - n.
+        With `with_removed`, the scan also returns the removed rows of these and all other files. For a removed row of
+        the file n, the number of the file is -1 - n.
         """
     def has_change_files(self, write: SparkWrite) -> bool:
         """Returns whether tasks have reported change data files."""
@@ -76,8 +79,8 @@ class SparkStatement:
         rewrite_ms: int,
         auto_compaction: AutoCompaction | None = None,
     ) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
-        """Commits what the tasks of the write have reported. Returns the metrics and the versions.
+        """Commits the changes that the tasks of the write have reported. Returns the metrics and the versions.
 
-        There are no versions if there was nothing to change. With `removes_once`, a row that two tasks have matched is
-        an `InvalidArgumentError`. On any error but `CommitStateUnknownError`, the files are deleted.
+        If nothing was changed, there are no versions. With `removes_once`, raises `InvalidArgumentError` if two tasks
+        have matched the same row. On any error except `CommitStateUnknownError`, the files are deleted.
         """

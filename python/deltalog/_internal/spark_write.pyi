@@ -11,7 +11,7 @@ from deltalog.spark.write.compaction import AutoCompaction
 
 @final
 class SparkWrite:
-    """A write that Spark carries out. It is checked before Spark writes and committed afterwards."""
+    """A write whose files Spark writes. It is checked before Spark writes, and committed afterwards."""
 
     @staticmethod
     def begin(
@@ -29,33 +29,33 @@ class SparkWrite:
     ) -> SparkWrite | AlreadyApplied | None:
         """Checks a write before any file is written.
 
-        Returns None if there is nothing to do, because the mode is `ignore` and the table exists, and an
-        `AlreadyApplied` if the table has recorded the version of the application that `app_transaction` names.
+        Returns None if the mode is `ignore` and the table exists. Returns an `AlreadyApplied` if the table has already
+        recorded the version of the application in `app_transaction`.
 
-        `base` is the snapshot of the table at `uri` that the data were read from; if the plan reads several versions of
-        that table, the oldest. With a base, an overwrite replaces the files of exactly that version: if another commit
-        has since added or removed files, or changed the protocol or the metadata, the overwrite raises
-        `CommitConflictError`. An append without `reads` does not depend on what was read: it is committed on top of the
-        newest version. Without a base, an overwrite replaces the version that is the newest when `begin` is called. The
-        write uses the storage options and the allowed roots of the base. A base that is a snapshot of another table
-        raises `InvalidArgumentError`.
+        `base` is the snapshot of the table at `uri` from which the data were read; if Spark's plan reads several
+        versions of that table, the oldest. With a base, an overwrite replaces the files of exactly that version: if
+        another commit has since added or removed files, or changed the protocol or the metadata, the overwrite raises
+        `CommitConflictError`. An append without `reads` does not depend on the rows that were read: it is committed on
+        top of the newest version. Without a base, an overwrite replaces the version that is the newest when `begin` is
+        called. The write uses the storage options and the allowed roots of the base. A base that is a snapshot of
+        another table raises `InvalidArgumentError`.
 
         `schema_json` is the schema of the caller's data, which becomes the schema of a new table. For an existing
-        table, it is only checked for what can never be stored (void, intervals, names that differ only in case);
-        the caller then converts the data to `table_schema_json`.
+        table, it is only checked for columns that can never be stored (void, intervals, names that differ only in
+        case); the caller then converts the data to `table_schema_json`.
 
         `mode` is `append`, `overwrite`, `ignore` or `errorifexists`. `partition_overwrite` is `static` or
-        `dynamic`: an overwrite replaces all rows, or the rows of the partitions that get new ones. `replace_where`
-        is a predicate in SQL, the time zone of its times without one (empty if it is unknown, and then there must
-        be none), and whether new rows must meet it: an overwrite then replaces the rows for which it is true, and
-        `checks` has it as one more constraint.
+        `dynamic`: an overwrite replaces all rows, or only the partitions for which there are new rows. `replace_where`
+        has three values: a predicate in SQL, the time zone for its times without a zone (empty if the zone is unknown;
+        then there must be no such times), and whether new rows must meet the predicate. An overwrite then replaces the
+        rows for which the predicate is true, and `checks` includes it as another constraint.
 
-        `reads` are the filters with which the plan reads the base, an empty one for all rows, and the time zone of
-        their times. An append and an overwrite of some rows then depend on the rows of the base for which one of the
-        filters is true: a commit since the base that changes them, or adds such rows, is a conflict.
+        `reads` are the filters with which Spark's plan reads the base (an empty filter for all rows), and the time zone
+        for their times. An append and an overwrite of some rows then depend on the rows of the base for which one of
+        the filters is true: a commit since the base that changes them, or adds such rows, is a conflict.
 
-        With `schema_mode` `merge` or `overwrite`, the table gets columns of the data or the schema of the data in the
-        same commit; `table_schema_json` is then the new schema.
+        With `schema_mode` `merge` or `overwrite`, the same commit adds columns of the data to the table, or gives the
+        table the schema of the data; `table_schema_json` is then the new schema.
         """
     @staticmethod
     def define(
@@ -70,68 +70,69 @@ class SparkWrite:
     ) -> SparkWrite | AlreadyApplied | None:
         """Checks a write that creates or replaces a table from a definition; see `deltalog.DeltaTable.create`.
 
-        If no files are reported, the write creates a table without rows. Such a write cannot be serialized as a token.
+        If no files are reported, the write creates a table without rows. `token` does not work for such a write.
         """
     @property
     def location(self) -> str:
-        """The table's root, as a URL. Files may have any new names below it that do not begin with `_` or `.`."""
+        """The table's root, as a URL. Files must have new names below it, which do not begin with `_` or `.`."""
     def add_reports(self, reports: bytes) -> None:
-        """Adds the reports of the tasks of Spark's job, in the form that `FileJob.java` returns."""
+        """Adds the reports of the tasks of a Spark job, as `FileJob.java` returns them."""
     def ensure_evaluable(self) -> None:
-        """Refuses a table with rules that tasks cannot enforce if they write rows with the core.
+        """Raises an error if the table has rules that tasks cannot enforce when they write rows with the core.
 
-        These are expressions that the core cannot evaluate, and identity columns.
+        Such rules are expressions that the core cannot evaluate, and identity columns.
         """
 
     @property
     def computes_columns(self) -> bool:
-        """Whether the table has generated or identity columns, whose values are computed if the rows lack them."""
+        """Whether the table has generated or identity columns, whose values are computed for rows without them."""
     @property
     def identity_columns(self) -> list[tuple[str, bool]]:
-        """The names of the identity columns, and whether rows may have values for them."""
+        """The names of the identity columns, and for each whether writers may pass values."""
     def identity_values(self, given: Sequence[str]) -> list[tuple[str, int, int]]:
-        """Returns name, first value and step of the identity columns that rows with the columns `given` lack.
+        """Returns the name, first value and step of each identity column that is not in `given`, the columns of the
+        rows.
 
         The engine gives each row the value `first + k * step`, where `k` is different for each row and at least 0. The
         commit reads the high water mark from the files of jobs that report after this call. Raises
-        `SchemaMismatchError` if a column is given that is always generated.
+        `SchemaMismatchError` if `given` contains a column that is always generated.
         """
     def end_identity_values(self) -> None:
-        """Declares that jobs whose tasks report from now on do not generate values of identity columns."""
+        """Declares that the tasks of later jobs do not generate values of identity columns."""
 
     @property
     def checks(self) -> list[tuple[str, str]]:
-        """The conditions that every row must meet: the name and the text in Spark's SQL."""
+        """The conditions that every row must meet: the name and the condition in Spark's SQL."""
     @property
     def generated_columns(self) -> list[tuple[str, str]]:
         """The generated columns: the name and the expression in Spark's SQL."""
     @property
     def partition_columns(self) -> list[str]:
-        """Spark must partition the rows by each of these columns, as text in the log's form.
+        """The columns by which Spark must partition the rows, as strings that are written as in the log.
 
-        The columns of that text have the names of `directory_columns`, or else of `physical_partition_columns`.
+        The columns with these strings are named by `directory_columns`, or else by `physical_partition_columns`.
         """
     @property
     def physical_partition_columns(self) -> list[str]:
-        """The names that the partition columns have in the log."""
+        """The names of the partition columns in the log."""
     @property
     def directory_columns(self) -> list[str] | None:
-        """The names of the columns with the text of the partition values, if the files also contain the partition
-        columns (under their physical names, after all other columns). Otherwise None.
+        """If the files also contain the partition columns (under their physical names, after all other columns), the
+        names of the columns with the partition values as strings. Otherwise None.
         """
     @property
     def physical_schema_json(self) -> str | None:
-        """With column mapping, the table's schema with the names and the field ids that files must have; otherwise
+        """With column mapping, the table's schema with the names and the field ids of the columns in files; otherwise
         None.
         """
     def lacks_void(self) -> bool:
-        """Returns whether files lack columns of the table, or fields of structs, because they are void.
+        """Returns whether the table has void columns, or void fields of structs, which are not stored in files.
 
-        Raises `SchemaMismatchError` for a table with rows that files cannot hold.
+        Raises `SchemaMismatchError` if files cannot store the rows of the table.
         """
     @property
     def parquet_options(self) -> dict[str, str]:
-        """The options of Spark's Parquet writer for the Bloom filters that the table defines."""
+        """The options of Spark's Parquet writer for the Bloom filters that the table's properties request."""
 
     @property
     def table_schema_json(self) -> str | None:
@@ -141,7 +142,7 @@ class SparkWrite:
         """Whether the table's property `delta.autoOptimize.optimizeWrite` is true."""
     @property
     def target_file_size(self) -> int:
-        """The size in bytes that the files of the table are to have."""
+        """The target size of the table's files in bytes."""
     def commit(
         self,
         operation: str,
@@ -156,14 +157,16 @@ class SparkWrite:
 
         If another writer records the version of the application first, the files are deleted, and an
         `AlreadyApplied` is returned. Returns None if another writer has created the table and the mode is `ignore`, or
-        if there is nothing to commit: no rows, no rows that are replaced, no version of an application, and no change
-        of the table itself. A report that does not fit the table, or a file that is not in the table's location as this
-        process sees it, is an error: the files are deleted, and nothing is committed.
+        if there is nothing to commit: no new rows, no replaced rows, no version of an application, and no change of the
+        table itself. If a report does not fit the table, or this process cannot see a file in the table's location, the
+        files are deleted, nothing is committed, and an error is raised.
         """
     def abort(self) -> None:
         """Deletes the reported files. Must not be called after `commit`."""
     def token(self) -> bytes:
-        """Returns this write as bytes that other processes pass to `resume` or `delete`. It holds no credentials."""
+        """Returns this write as bytes that other processes pass to `resume` or `delete`. The bytes contain no
+        credentials.
+        """
     def task(self) -> WriteTask:
         """Returns the data that tasks need to write files of this write."""
     @staticmethod
@@ -172,9 +175,9 @@ class SparkWrite:
         storage_options: Mapping[str, str] | None = None,
         app_transaction: tuple[str, int] | None = None,
     ) -> SparkWrite:
-        """Returns the write that `token` stands for, to be committed or aborted in another process.
+        """Restores a write from the bytes that `token` has returned, so that this process can commit or abort it.
 
-        `app_transaction` is the progress that it records, if that was not known when it began.
+        `app_transaction` is the application's version that the write records, if it was not known when the write began.
         """
     def commit_fragments(
         self,
@@ -184,10 +187,11 @@ class SparkWrite:
         engine_info: str,
         user_metadata: str | None = None,
     ) -> int | AlreadyApplied | None:
-        """Commits what the tasks have written, as `DistributedWrite.commit` does. If nothing changes, commits nothing.
+        """Commits the files that the tasks have written, as `DistributedWrite.commit` does. If nothing would change,
+        commits nothing.
 
-        On any error but `CommitStateUnknownError`, all files of the write are deleted.
+        On any error except `CommitStateUnknownError`, all files of the write are deleted.
         """
     @staticmethod
     def delete(token: bytes, storage_options: Mapping[str, str] | None = None) -> None:
-        """Deletes all files of a write that is not committed."""
+        """Deletes all files of a write that was not committed."""

@@ -26,8 +26,8 @@ class StatementTask:
     ) -> tuple[StatementTask, AlreadyApplied | None]:
         """Begins `DELETE`, `UPDATE` or `MERGE` on exactly the version of `snapshot`.
 
-        `statement_id`, a UUID, names the directory of new files, and is the `txnId` of the commit. If the application
-        has already recorded the statement, there is nothing to do.
+        `statement_id`, a UUID, names the directory of new files, and is the `txnId` of the commit. If the table has
+        already recorded the statement for its application, an `AlreadyApplied` is returned, too.
 
         Raises:
             UnsupportedFeatureError: the table has a feature, a rule or a change data feed that tasks cannot write.
@@ -39,7 +39,7 @@ class StatementTask:
         storage_options: Mapping[str, str] | None = None,
         credential_provider: CredentialProvider | None = None,
     ) -> StatementFragment:
-        """Carries out one task, without a commit. `data` has the rows with marker columns:
+        """Carries out one task, without a commit. `data` has the rows with these additional columns:
 
         `__deltalog_operation` (bits: 1 the row at the position is removed, 2 the columns of the table are written, 4
         the row at the position matches a row of the source, 8 the clause is a WHEN NOT MATCHED BY SOURCE), and the

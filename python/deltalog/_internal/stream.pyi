@@ -1,4 +1,4 @@
-"""Arrow streams and schemas that Python gets from the core."""
+"""Arrow streams and schemas from the core."""
 
 from typing import Any, final
 
@@ -9,8 +9,8 @@ from deltalog.arrow_types import ArrowData, ArrowSchemaExportable
 class ArrowStream:
     """Record batches that can be read once, by any consumer of the Arrow PyCapsule interface.
 
-    A program without an Arrow library iterates over the stream. A failure is then a `DeltaError`. If the stream is
-    passed on to an Arrow library later, it has the remaining batches.
+    A program without an Arrow library iterates over the stream. A failure is then a `DeltaError`. If the stream is then
+    passed to an Arrow library, the library gets the remaining batches.
     """
 
     @property
@@ -27,9 +27,9 @@ class ArrowStream:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 def arrow_stream(data: ArrowData) -> ArrowStream:
-    """Returns the rows of another library, as a stream whose batches are read one by one.
+    """Returns the rows of an object of another library, as a stream whose batches are read one by one.
 
-    Raises `InvalidArgumentError` if the data is no Arrow data, or if it fails before its first batch.
+    Raises `InvalidArgumentError` if the object is not Arrow data, or if it raises an error before its first batch.
     """
 
 def schema_to_arrow(json: str) -> ArrowSchemaExportable:

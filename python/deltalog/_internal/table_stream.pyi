@@ -10,37 +10,37 @@ from deltalog.table.stream import StreamArguments, StreamLimits
 
 @final
 class TableStream:
-    """The rows of a table as a sequence of batches. Offsets are texts, in the form of the JVM connector."""
+    """The rows of a table as a sequence of batches. Offsets are JSON strings in the JVM connector's format."""
 
     def __new__(cls, snapshot: Snapshot, arguments: StreamArguments) -> TableStream: ...
     @property
     def snapshot(self) -> Snapshot:
         """The version whose schema the rows have."""
     def start(self) -> int | None:
-        """Returns the version with whose commit the stream begins; None if it begins with a snapshot."""
+        """Returns the version of the commit with which the stream begins; None if it begins with a snapshot."""
     def latest(self, start: str | None, limits: StreamLimits) -> str | None:
-        """Returns the end of the batch that begins at `start`, or at the beginning of the stream.
+        """Returns the offset at the end of the batch that begins at `start`, or at the beginning of the stream.
 
-        This is `start` itself if there is nothing new.
+        Returns `start` itself if there are no new rows.
         """
     def wait(self, start: str | None, limits: StreamLimits, patience: timedelta | None) -> str | None:
-        """Does the same, but waits until there is something new. Returns None if nothing came, or if the stream was
-        closed.
+        """Does the same as `latest`, but waits for new commits. Returns None if the wait has timed out, or if the
+        stream was closed.
         """
     def read(self, start: str | None, end: str, columns: Sequence[str] | None) -> ArrowStream:
         """Returns the rows between two offsets."""
     def partitions(self, start: str | None, end: str, n: int) -> list[bytes]:
-        """Distributes the files between two offsets of a stream of rows over at most `n` fragments.
+        """Divides the files between two offsets of a stream of rows into at most `n` fragments.
 
-        Other processes read them with `read_fragment`. They hold no credentials.
+        Other processes read the fragments with `read_fragment`. They contain no credentials.
         """
     def end_at_newest(self) -> None:
-        """Ends the stream at the version that is the newest at the next call."""
+        """Makes the stream end after the version that is the newest at the next call."""
     def release(self, end: str) -> None:
         """Frees memory that is only needed for batches up to this offset."""
     def close(self) -> None:
         """Ends the waits of all threads."""
     def backlog(self, offset: str) -> tuple[int, int, int]:
-        """Returns the versions, files and bytes after an offset, as far as they are known."""
+        """Returns the numbers of versions, files and bytes after an offset, as far as they are known."""
     def newest(self) -> str:
-        """Returns the offset after all versions that were seen."""
+        """Returns the offset after the last version that the stream has listed."""

@@ -25,7 +25,8 @@ class VacuumPlan:
     def delete(self) -> tuple[int, int, int, int]:
         """Deletes the files.
 
-        Returns the number of files and their size, the number of removed directories, and the version.
+        Returns the number of deleted files, their size, the number of removed directories, and the version of the last
+        commit.
         """
 
 def plan_vacuum(snapshot: Snapshot, arguments: VacuumArguments, commit: CommitArguments) -> VacuumPlan:

@@ -15,4 +15,6 @@ def write_stream(
     storage_options: StoreOptions | Mapping[str, str] | None = None,
     base: Snapshot | None = None,
 ) -> int | AlreadyApplied | None:
-    """Writes an Arrow stream and commits it; see `write_deltalake`. `base` as in `SparkWrite.begin`."""
+    """Writes an Arrow stream and commits it; see `write_deltalake`. `base` has the same meaning as in
+    `SparkWrite.begin`.
+    """

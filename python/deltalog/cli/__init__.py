@@ -1,6 +1,6 @@
-"""The command `deltalog`, for working with tables from a shell. `python -m deltalog` is the same.
+"""The command `deltalog`, for working with tables in a shell. `python -m deltalog` runs the same command.
 
-- `catalog` lists the commands. `verbs` has them, in one file for each group.
+- `catalog` lists the commands. `verbs` contains them, in one file for each group.
 - `verb` defines what a command consists of. `output` and `layout` print results. `failures` has the exit codes.
 
 Modules are imported only when they are needed, so that commands start fast. `deltalog --help` imports neither the
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(given: list[str]) -> int:
-    # Names and values in a table may contain characters that the encoding of the terminal does not have.
+    # Names and values in a table may contain characters that the terminal's encoding cannot represent.
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -21,7 +21,7 @@ _SYNONYMS = {
     "timestamp_ltz": "timestamp",
     "tinyint": "byte",
 }
-"""The names of types in SQL, each with the name that the table's log has for it."""
+"""The SQL names of types, with the names of the same types in a table's log."""
 
 _TOKEN = re.compile(r"\s*(?:`((?:[^`]|``)+)`|(\w+)|([<>(),:]))\s*")
 _DEEPEST = 50
@@ -33,7 +33,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[tuple[str, str]] = []
-        """The remaining tokens, last one first. Each has a kind: `name` (text in backticks), `word`, or `mark`."""
+        """The remaining tokens in reverse order. Each has a kind: `name` (in backticks), `word`, or `mark`."""
         at = 0
         while at < len(text.rstrip()):
             found = _TOKEN.match(text, at)
@@ -114,7 +114,7 @@ class _Reader:
         return Field(name, kind, nullable=not self.has("not", "null"))
 
     def fields(self, depth: int, end: str | None) -> "list[Field]":
-        """Reads fields up to the mark `end`, or to the end of the text if that is None."""
+        """Reads fields up to the mark `end`; if it is None, up to the end of the definition."""
         fields = [self.field(depth)]
         while self.has(","):
             fields.append(self.field(depth))
@@ -126,12 +126,12 @@ class _Reader:
 
 
 def fields_of(text: str) -> "list[Field]":
-    """Returns the columns that a text defines."""
+    """Returns the columns of a definition."""
     return _Reader(text).fields(0, None)
 
 
 def field_of(text: str) -> "Field":
-    """Returns the column that a text defines. Raises an error if it does not define exactly one."""
+    """Returns the column of a definition. Raises an error if it does not define exactly one column."""
     fields = fields_of(text)
     if len(fields) != 1:
         raise UsageError(f"{text!r} defines {len(fields)} columns, where one is expected")

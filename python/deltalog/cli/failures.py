@@ -1,4 +1,4 @@
-"""Reports errors of commands: an exit code for each kind of error, and one line that says what went wrong."""
+"""Reports errors of commands: an exit code for each kind of error, and one line that states what failed."""
 
 import os
 import sys
@@ -70,7 +70,7 @@ def code_of(error: BaseException) -> int:
 
 
 def report(error: BaseException) -> int:
-    """Prints one line that says what went wrong, and returns the exit code."""
+    """Prints one line that states what failed, and returns the exit code."""
     code = code_of(error)
     if code == CLOSED:
         return code

@@ -1,4 +1,4 @@
-"""Opens files of rows for `append` and `export`, and finds out their format.
+"""Opens the files for `append` and `export`, and determines their format.
 
 A written file appears under its name only when it is complete. The name `-` is standard input or output.
 """
@@ -30,7 +30,7 @@ _SUFFIXES = {
 
 
 def format_of(name: str, chosen: str | None) -> str:
-    """Returns the format `chosen`, or else the format that belongs to the ending of the file's name."""
+    """Returns the format `chosen`, or else the format for the extension of the file's name."""
     if chosen is not None:
         return chosen
     path = Path(name)
@@ -88,7 +88,9 @@ def written(name: str, *, replaces: bool) -> Iterator[IO[bytes]]:
 
 
 def _publish(part: Path, target: Path) -> None:
-    """Gives the complete file its name. Raises an error if a file with this name has appeared since the check."""
+    """Renames the complete file to its final name. Raises an error if a file with this name was created after the
+    check.
+    """
     try:
         os.link(part, target)
     except FileExistsError:

@@ -18,12 +18,12 @@ _GAP = 2
 _LEAST = 8
 """The minimum width of a column whose values are cut off."""
 _SAMPLE = 1000
-"""The number of first rows that determine how wide the columns are."""
+"""The number of rows, at the beginning of a table, that determine the widths of the columns."""
 _NUMBER = re.compile(r"[-+]?[\d,]+(\.\d+)?([eE][-+]?\d+)?|NaN|-?inf|-")
 
 
 class Style:
-    """How lines look: their width, and whether they have colors."""
+    """The style of lines: their width, and whether they have colors."""
 
     def __init__(self, width: int | None = None, *, color: bool = False, ellipsis: str = "…") -> None:
         self.width = width
@@ -44,7 +44,7 @@ class Style:
 
 
 def width_of(text: str) -> int:
-    """Returns the width of a text in a terminal, where some characters are two columns wide or invisible."""
+    """Returns the width of a string in a terminal, where some characters take two columns, and others none."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width
@@ -56,7 +56,7 @@ def width_of(text: str) -> int:
 
 
 def cut(text: str, most: int, ellipsis: str) -> str:
-    """Cuts off a text that is wider than `most`."""
+    """Truncates a string that is wider than `most`."""
     if width_of(text) <= most:
         return text
     kept, left = [], most - len(ellipsis)
@@ -69,7 +69,7 @@ def cut(text: str, most: int, ellipsis: str) -> str:
 
 
 def padded(text: str, width: int, *, right: bool) -> str:
-    """Returns a text with spaces, on the right or on the left."""
+    """Pads a string with spaces, on the right or on the left."""
     space = " " * (width - width_of(text))
     return space + text if right else text + space
 
@@ -146,7 +146,7 @@ def listed(pairs: Sequence[tuple[str, str]], style: Style) -> Iterator[str]:
 
 
 def wrapped(text: str, most: int | None) -> list[str]:
-    """Breaks a text into lines, at spaces if possible."""
+    """Breaks a string into lines, at spaces if possible."""
     if most is None or width_of(text) <= most:
         return [text]
     lines, line = [], ""
@@ -157,7 +157,7 @@ def wrapped(text: str, most: int | None) -> list[str]:
         line += word
         while width_of(line.rstrip()) > most:
             kept = cut(line, most, "")
-            # A character of width 2 does not fit if the width is 1, but each line needs a character.
+            # Each line gets at least one character, even if a character of width 2 does not fit into a width of 1.
             kept = kept or line[0]
             lines.append(kept)
             line = line[len(kept) :]

@@ -38,7 +38,9 @@ def _terminal_width() -> int:
 
 
 class Output:
-    """Standard output in one of three forms: `table`, `json` (one object per line) or `arrow` (an Arrow IPC stream)."""
+    """Standard output in one of three formats: `table`, `json` (one object per line) or `arrow` (an Arrow IPC
+    stream).
+    """
 
     def __init__(self, form: str = "table") -> None:
         self.form = form
@@ -55,7 +57,7 @@ class Output:
 
     @property
     def is_for_people(self) -> bool:
-        """Whether the form is `table`."""
+        """Whether the format is `table`."""
         return self.form == "table"
 
     def _bytes(self) -> BinaryIO:
@@ -63,7 +65,7 @@ class Output:
         return sys.stdout.buffer
 
     def lines(self, lines: Iterable[str]) -> None:
-        """Prints lines for people. The caller has escaped text that comes from a table."""
+        """Prints lines for people. The caller must have escaped strings that come from a table."""
         for line in lines:
             sys.stdout.write(line + "\n")
 
@@ -73,7 +75,7 @@ class Output:
         self._bytes().write(text.encode("utf-8", "backslashreplace") + b"\n")
 
     def flush(self) -> None:
-        """Flushes the output, so that its reader gets everything that was printed."""
+        """Flushes the output, so that the reader of a pipe gets everything that was printed."""
         sys.stdout.flush()
         sys.stdout.buffer.flush()
 
@@ -97,7 +99,8 @@ class Output:
     def rows(self, stream: "ArrowStream", most: int | None = None, *, has_empty_head: bool = True) -> int:
         """Prints at most `most` rows of a stream. Returns how many rows were printed.
 
-        In a table for people without any rows, the names of the columns are printed only if `has_empty_head` is true.
+        If the stream has no rows and the format is `table`, the names of the columns are only printed if
+        `has_empty_head` is true.
         """
         counted = Counted(first_rows(stream, most))
         if self.is_for_people:
@@ -129,7 +132,7 @@ class Counted:
 
 
 def first_rows(stream: "ArrowStream", most: int | None) -> Iterator["ArrowBatch"]:
-    """Yields the first `most` rows of a stream, or all if that is None. The other rows are not read."""
+    """Yields the first `most` rows of a stream, or all rows if `most` is None. The other rows are not read."""
     for batch in stream:
         if most is not None and batch.num_rows >= most:
             yield batch.slice(0, most)
@@ -141,7 +144,7 @@ def first_rows(stream: "ArrowStream", most: int | None) -> Iterator["ArrowBatch"
 
 def _texts(batches: Iterable["ArrowBatch"]) -> Iterator[Sequence[str | None]]:
     for batch in batches:
-        # A batch may have a million rows, whose texts would need much memory at once.
+        # A batch may have a million rows. Converting all of them to strings at once would need much memory.
         for start in range(0, batch.num_rows, _AT_ONCE):
             part = batch.slice(start, _AT_ONCE)
             columns = part.texts()

@@ -9,9 +9,9 @@ from deltalog.plot.picture import Bars, Curve, Lines, Picture, amount
 __all__ = ["text_lines"]
 
 _WIDTH = 80
-"""The width where there is no terminal."""
+"""The width of a plot if the output is not a terminal."""
 _HEIGHT = 6
-"""The lines of a curve."""
+"""The height of a curve in lines."""
 _LEAST_BAR = 8
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEVELS = " ▁▂▃▄▅▆▇█"
@@ -58,7 +58,7 @@ def _rows(
     noted = max(map(width_of, notes))
     named = max(map(width_of, labels))
     if named + noted + _LEAST_BAR + 3 > width:
-        # The bar comes first, then the note, and what is left is for the label.
+        # The bar gets its width first, then the note. The label gets the remaining width.
         named = max(min(named, width - noted - _LEAST_BAR - 3), 1)
         noted = max(min(noted, width - named - 4), 0)
     room = max(width - named - noted - 3, 1)
@@ -69,7 +69,7 @@ def _rows(
 
 
 def _bar(length: float, style: Style) -> str:
-    """Returns a bar; what is more than nothing is visible."""
+    """Returns a bar. A value greater than zero is always visible."""
     if not style.has_blocks:
         return "#" * (ceil(length) if 0 < length < 1 else round(length))
     eighths = max(round(length * 8), 1) if length > 0 else 0
@@ -77,7 +77,7 @@ def _bar(length: float, style: Style) -> str:
 
 
 def _curve(panel: Curve, width: int, style: Style) -> Iterator[str]:
-    """Yields the lines of a curve whose area is filled, with the largest value and zero beside it."""
+    """Yields the lines of a filled curve, with labels for the largest value and zero beside it."""
     known = [value for value in panel.ys if value is not None]
     top = max(known, default=0)
     if not known:
@@ -102,7 +102,7 @@ def _curve(panel: Curve, width: int, style: Style) -> Iterator[str]:
 
 
 def _resampled(values: Sequence[float | None], room: int) -> list[float | None]:
-    """Returns one value for each column: the last one of those that it stands for."""
+    """Reduces the values to one for each column of the terminal: the last of the values that fall into it."""
     if len(values) <= room:
         wide = max(room // len(values), 1)
         return [value for value in values for _ in range(wide)]

@@ -1,4 +1,4 @@
-"""Prints messages of the core to standard error: warnings always, and a bar for long operations in a terminal."""
+"""Prints the core's warnings to standard error, and in a terminal also a progress bar for long operations."""
 
 import logging
 import sys
@@ -14,7 +14,7 @@ _PROGRESS = "deltalog.progress"
 
 
 class Messages(logging.Handler):
-    """Writes messages of the core to standard error. A bar makes room for them."""
+    """Writes messages of the core to standard error. A progress bar is removed before a message is printed."""
 
     def __init__(self, line: Line) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class Messages(logging.Handler):
 
 @contextmanager
 def messages() -> Iterator[None]:
-    """Shows the core's messages while a command runs."""
+    """Shows the core's messages and progress while a command runs."""
     ours, line = logging.getLogger("deltalog"), Line(sys.stderr)
     handler, propagates = Messages(line), ours.propagate
     ours.addHandler(handler)

@@ -1,4 +1,4 @@
-"""Writes scripts by which shells complete commands, options and names of files."""
+"""Generates scripts with which shells complete commands, options and file names."""
 
 from collections.abc import Iterator, Mapping
 
@@ -22,7 +22,9 @@ def script_of(shell: str, commands: Mapping[str, str], options: _Options) -> str
 
 
 def _quoted(text: str) -> str:
-    """Returns a text in single quotes. Leaves out quotes and backslashes, which each shell escapes in its own way."""
+    """Returns a string in single quotes. Quotes and backslashes are dropped, because each shell escapes them
+    differently.
+    """
     return "'" + text.replace("\\", "").replace("'", "") + "'"
 
 

@@ -1,4 +1,4 @@
-"""What a command consists of, and the arguments that several commands have."""
+"""The definition of a command, and arguments that several commands share."""
 
 import argparse
 import re
@@ -47,7 +47,7 @@ class Verb(NamedTuple):
     examples: tuple[str, ...]
     """Examples of command lines. The tests run them, one after another."""
     details: str = ""
-    """What the help says after the summary."""
+    """The part of the help after the summary."""
     has_arrow: bool = False
     """Whether the command can write its result as Arrow."""
     has_json: bool = True
@@ -55,7 +55,7 @@ class Verb(NamedTuple):
 
 
 def add_table(parser: Parser, help_text: str = "the path or URL of the table") -> None:
-    """Adds the arguments that name a table and say how to open it."""
+    """Adds the arguments for a table and the options with which it is opened."""
     parser.add_argument("table", metavar="TABLE", help=help_text)
     add_pairs(
         parser,
@@ -89,12 +89,12 @@ def add_limit(parser: Parser, default: int | None, help_text: str) -> None:
 
 
 def add_pairs(parser: Parser, *names: str, help_text: str, metavar: str = "KEY=VALUE") -> None:
-    """Adds an argument that can be given several times, each time a key with its value."""
+    """Adds an argument that can be given several times, each time with a key and a value."""
     parser.add_argument(*names, metavar=metavar, action="append", default=[], type=pair, help=help_text)
 
 
 def pair(text: str) -> tuple[str, str]:
-    """Splits `KEY=VALUE`. An error does not repeat the text, because it may contain a secret."""
+    """Splits `KEY=VALUE`. An error message does not repeat the argument, because it may contain a secret."""
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise argparse.ArgumentTypeError("expected KEY=VALUE")
@@ -109,7 +109,7 @@ def whole(text: str) -> int:
 
 
 def version_or_time(text: str) -> int | str:
-    """Returns the number of a version, or the text unchanged, which is then a time."""
+    """Returns a version as a number. Any other string is returned unchanged, as a time."""
     return int(text) if text.isascii() and text.isdecimal() else text
 
 
@@ -133,12 +133,12 @@ def columns_of(texts: list[str] | None) -> list[str] | None:
 
 
 def options_of(arguments: Arguments) -> dict[str, str] | None:
-    """Returns the options of the store, or None if there are none."""
+    """Returns the storage options, or None if there are none."""
     return dict(arguments.option) or None
 
 
 def open_table(arguments: Arguments, at: int | str | None = None) -> "DeltaTable":
-    """Opens the table of a command, at the version or time `at`, or else at the one that `--at` names."""
+    """Opens the table of a command at the version or time `at`, or else at the version or time of `--at`."""
     from deltalog.table import DeltaTable
 
     chosen: int | str | None = getattr(arguments, "at", None) if at is None else at

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["commits", "files", "growth", "overlap"]
 
 _PARTS = 200
-"""The parts of the axis of an overlap."""
+"""The number of parts into which the axis of an overlap plot is divided."""
 
 
 @overload
@@ -57,7 +57,7 @@ def files(
 ) -> Any:
     """Draws the sizes of a table's files, and the bytes of its partitions.
 
-    Many small files take longer to read than few large ones: `DeltaTable.optimize.compact` joins them.
+    Many small files take longer to read than a few large ones: `DeltaTable.optimize.compact` combines them.
 
     Args:
         table: a table, or its path or URL. A `DeltaTable` may be opened at any version.
@@ -100,8 +100,9 @@ def overlap(
 ) -> Any:
     """Draws how the files of a table overlap in a column, that is, how well a filter on it can skip files.
 
-    For each value of the column, the plot shows how many files have it between their bounds, so that a filter on this
-    value must read them. Ordering the rows makes them fewer: `DeltaTable.optimize.z_order`, or clustering.
+    For each value of the column, the plot shows how many files have bounds that include the value. A filter on this
+    value must read all of them. Ordering the rows reduces their number: use `DeltaTable.optimize.z_order`, or
+    clustering.
 
     Args:
         table: a table, or its path or URL. A `DeltaTable` may be opened at any version.
@@ -187,10 +188,11 @@ def commits(
     library: Literal["matplotlib", "altair"] = "matplotlib",
     storage_options: Mapping[str, str] | None = None,
 ) -> Any:
-    """Draws the commits of a table over time, by operation, and how many of them were overtaken.
+    """Draws the commits of a table over time, by operation, and how many of them other writers have overtaken.
 
-    A commit was overtaken if others were made between the version that its writer had read and its own. The writer has
-    then checked that they do not conflict. Attempts that failed with a conflict leave no trace in the log.
+    A commit was overtaken if other commits were made between the version that its writer had read and the version that
+    it committed. Its writer then had to check that they do not conflict. Attempts that failed with a conflict leave no
+    trace in the log.
 
     Args:
         table: a table, or its path or URL. A `DeltaTable` may be opened at any version.
@@ -208,7 +210,7 @@ def commits(
 
 
 def name_of(table: DeltaTable) -> str:
-    """Returns the name of a table, or of its directory."""
+    """Returns the name of a table, or the name of its directory if the table has no name."""
     return visible(table.metadata().name or unquote(table.table_uri.rsplit("/", 1)[-1]))
 
 

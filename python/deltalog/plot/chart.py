@@ -1,4 +1,4 @@
-"""Draws plots by altair."""
+"""Draws plots with altair."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ _WIDTH = 600
 
 
 def chart_of(picture: Picture) -> "altair.VConcatChart":
-    """Returns a plot as a chart."""
+    """Returns a plot as an altair chart."""
     alt: Any = required("altair", "deltalog.plot", INSTALL)
     charts = [chart for panel in picture.panels for chart in _charts(alt, panel)]
     title = alt.TitleParams(picture.title, subtitle=picture.summary, anchor="start")
@@ -136,6 +136,6 @@ def _axis(alt: Any, top: float, unit: Unit) -> Any:
 
 
 def _marked(alt: Any, ticks: list[tuple[float, str]]) -> Any:
-    """Returns an axis with these marks, as an expression of Vega: a text for each position."""
+    """Returns an axis with a label at each of these positions. The labels are given by a Vega expression."""
     conditions = [f"datum.value <= {at!r} ? {json.dumps(label)} : " for at, label in ticks]
     return alt.Axis(values=[at for at, _ in ticks], labelExpr=f"{''.join(conditions)}''")

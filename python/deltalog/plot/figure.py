@@ -1,4 +1,6 @@
-"""Draws plots by matplotlib. Text and background have the colors of matplotlib's settings, so that styles work."""
+"""Draws plots with matplotlib. The colors of text and background come from matplotlib's settings, so its styles
+apply.
+"""
 
 import io
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,7 @@ __all__ = ["COLORS", "INSTALL", "figure_of"]
 INSTALL = "pip install 'deltalog[plot]'"
 
 COLORS = ("#4a8fc2", "#e08e2b", "#6fa33f", "#cf5540", "#9a70c4", "#8c8c8c")
-"""Colors that can be seen on white and on black."""
+"""Colors that are visible on white and on black."""
 
 _WIDTH = 9.0
 _BAR = 0.27
@@ -28,11 +30,11 @@ _MOST_TICKS = 12
 
 
 def figure_of(picture: Picture) -> "Figure":
-    """Returns a plot as a figure. It belongs to no window, so that nothing has to be closed."""
+    """Returns a plot as a matplotlib figure. The figure belongs to no window, so it does not have to be closed."""
     figures: Any = required("matplotlib.figure", "deltalog.plot", INSTALL)
 
     class PlotFigure(figures.Figure):  # type: ignore[misc]
-        """A figure that notebooks show, also if `matplotlib.pyplot` was not imported."""
+        """A figure that notebooks display even if `matplotlib.pyplot` was not imported."""
 
         def _repr_png_(self) -> bytes:
             image = io.BytesIO()
@@ -73,7 +75,7 @@ def _heights(panel: Panel) -> list[float]:
 
 
 def _text(text: str) -> str:
-    """Returns text that matplotlib does not take for a formula."""
+    """Escapes a string so that matplotlib does not interpret it as a formula."""
     return text.replace("$", r"\$")
 
 
@@ -88,7 +90,7 @@ def _plain(axes: "Axes", title: str) -> None:
 
 
 def _amounts(axes: "Axes", top: float, unit: Unit) -> None:
-    """Gives the vertical axis whole numbers, or bytes in powers of two."""
+    """Labels the vertical axis with whole numbers, or with sizes that are powers of two."""
     tickers: Any = required("matplotlib.ticker", "deltalog.plot", INSTALL)
     if unit == "bytes":
         axes.yaxis.set_major_locator(tickers.MultipleLocator(byte_step(top)))
@@ -155,7 +157,7 @@ def _curve(axes: "Axes", panel: Curve) -> None:
 
 
 def _lines(above: "Axes", below: "Axes", panel: Lines) -> None:
-    """Draws a line for each file, and below it how many files there are at each place."""
+    """Draws a line for each file, and below the lines how many files cover each place of the axis."""
     low, high = panel.parts[0][0], panel.parts[-1][1]
     least = (high - low) / 300 or 0.005
     for_each = list(enumerate(panel.lines))

@@ -1,4 +1,4 @@
-"""What a plot shows, before it is drawn: the same panels become text, a figure of matplotlib or a chart of altair."""
+"""The content of a plot, before it is drawn. The same panels become text, a matplotlib figure or an altair chart."""
 
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -8,21 +8,21 @@ Unit: TypeAlias = Literal["count", "bytes"]
 
 
 class Bars(NamedTuple):
-    """A bar for each label, which may consist of several parts."""
+    """A panel with a bar for each label. A bar may consist of several parts."""
 
     title: str
     labels: list[str]
     parts: dict[str, list[float]]
-    """By the name of a part: its length in each bar."""
+    """The lengths of each part in all bars, by the name of the part."""
     notes: list[str]
-    """What is written beside each bar."""
+    """The note beside each bar."""
     unit: Unit = "count"
     is_time: bool = False
-    """Whether the labels are periods, one after another."""
+    """Whether the labels are consecutive periods of time."""
 
 
 class Curve(NamedTuple):
-    """A number that stays the same from one whole number to the next."""
+    """A panel with a step curve, which is constant from one whole number to the next."""
 
     title: str
     x_title: str
@@ -32,14 +32,14 @@ class Curve(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """A horizontal line for each file, and how many lines there are above each part of the axis."""
+    """A panel with a horizontal line for each file, and the number of lines above each part of the axis."""
 
     title: str
     lines: list[tuple[float, float]]
-    """The beginnings and the ends."""
+    """The beginning and the end of each line."""
     parts_title: str
     parts: list[tuple[float, float, int]]
-    """Beginning and end of each part of the axis, and the number of lines at one point there, at most."""
+    """The beginning and end of each part of the axis, and the maximum number of lines above a point of this part."""
     ticks: list[tuple[float, str]]
     most: int
     """The number of all files."""
@@ -55,12 +55,12 @@ class Picture(NamedTuple):
 
     title: str
     summary: str
-    """What the plot says, in one or two sentences."""
+    """One or two sentences that summarize the plot."""
     panels: list[Panel]
 
 
 def amount(value: float, unit: Unit) -> str:
-    """Returns a number on an axis, as short text."""
+    """Returns a number as a short label of an axis."""
     base, names = (1024, _BYTES) if unit == "bytes" else (1000, _COUNTS)
     power = 0
     while power + 1 < len(names) and round(abs(value) / base**power) >= (10_000 if unit == "count" else base):
@@ -74,7 +74,9 @@ def amount(value: float, unit: Unit) -> str:
 
 
 def byte_step(top: float) -> float:
-    """Returns the distance between two marks of an axis of bytes, a power of two; there are at most six."""
+    """Returns the distance between two labels of an axis of bytes: a power of two with which there are at most six
+    labels.
+    """
     return 2.0 ** (int(top) // 3).bit_length()
 
 

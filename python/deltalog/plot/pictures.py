@@ -1,4 +1,4 @@
-"""The plots: which numbers they show, and what they say about them."""
+"""Makes the content of each plot from its numbers: titles, labels and summaries."""
 
 from datetime import datetime, timedelta, timezone
 from math import ceil, isfinite

@@ -9,7 +9,7 @@ Create the session with `configure`, or call `enable(spark)` once, and then use 
 
 from deltalog.spark._requirements import explain_missing_java, require_pyspark
 
-# These checks come before all modules that import PySpark, so that their errors are clear.
+# These checks run before any module imports PySpark, so that a missing PySpark gives a clear error.
 require_pyspark()
 explain_missing_java()
 

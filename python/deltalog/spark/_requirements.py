@@ -57,7 +57,7 @@ def require_server(version: str) -> None:
 def explain_missing_java() -> None:
     """Makes PySpark raise `JavaRequiredError` if it cannot start because Java is missing.
 
-    Nothing else about its start changes. Later calls have no effect.
+    Otherwise, PySpark starts as before. Later calls have no effect.
     """
     try:
         context: Any = importlib.import_module("pyspark.core.context")

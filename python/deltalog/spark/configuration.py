@@ -22,7 +22,7 @@ EXTENSIONS = "spark.sql.extensions"
 OURS = f"{PACKAGE}.DeltalogExtensions"
 OF_CONNECTOR = "io.delta.sql.DeltaSparkSessionExtension"
 
-# The name and the value in a line of Java properties that is no comment.
+# The name and the value in a line of a Java properties file that is not a comment.
 _ENTRY = re.compile(r"\s*(?![#!])((?:\\.|[^\\\s=:])+)(?:\s*[=:]\s*|\s+)(.*)")
 
 _Builder = TypeVar("_Builder")
@@ -33,9 +33,10 @@ def configure(builder: _Builder, *, alias_delta: bool | None = None) -> _Builder
     """Adds deltalog to the session that `builder` creates, and to all sessions of its application; returns `builder`.
 
     Adds a copy of the jar to `spark.jars`, and the extensions to `spark.sql.extensions`, in addition to the values from
-    the builder and `spark-defaults.conf`. `enable` is not needed then. Later calls have no effect. A builder of Spark
-    Connect gets no settings, because a server has its own; its session is enabled. `alias_delta` decides whether the
-    format is also called `delta`, as in `enable`.
+    the builder and `spark-defaults.conf`. You then need not call `enable`. Later calls have no effect. If the builder
+    creates a Spark Connect session, no settings are added, because the server has its own settings; instead, `enable`
+    is called for the session. `alias_delta` has the same meaning as in `enable`: whether the format is also called
+    `delta`.
 
     ```python
     spark = deltalog.spark.configure(SparkSession.builder).getOrCreate()
@@ -73,7 +74,7 @@ def jar(spark: str | None = None) -> str:
 
 
 def _enabling(make: Any, alias_delta: bool | None) -> Any:
-    """Wraps a method of a builder so that it also connects Python: Spark can then call this process."""
+    """Wraps the builder's method that creates the session, so that Spark can then call this Python process."""
 
     @functools.wraps(make)
     def made() -> Any:
@@ -88,13 +89,13 @@ def _items(given: str) -> list[str]:
 
 
 def _with(given: str, ours: str) -> str:
-    """Adds `ours` to the end of the list in the text, unless the list contains it."""
+    """Adds `ours` to the end of a comma-separated list, unless the list contains it."""
     items = _items(given)
     return ",".join(items if ours in items else [*items, ours])
 
 
 def _with_jar(given: str) -> str:
-    """Adds a copy of our jar to the list of jars in the text, unless the list contains the jar itself."""
+    """Adds a copy of deltalog's jar to a comma-separated list of jars, unless the list contains the jar itself."""
     wheel = jar()
     return _with(given, wheel if wheel in _items(given) else _copy(wheel))
 
@@ -103,8 +104,8 @@ def _with_jar(given: str) -> str:
 def _copy(wheel: str) -> str:
     """Returns the path of a copy of the jar, which is kept until this process ends.
 
-    The JVM reads the jar as long as it runs, and executors get it at any time, even after an upgrade has removed the
-    wheel.
+    The JVM needs the jar as long as it runs, and new executors request it at any time. With a copy, this works even
+    after an upgrade of deltalog has removed the original jar.
     """
     directory = tempfile.mkdtemp(prefix="deltalog-")
     atexit.register(_remove, directory, os.getpid())
@@ -112,7 +113,7 @@ def _copy(wheel: str) -> str:
 
 
 def _remove(directory: str, owner: int) -> None:
-    """Removes the copy, unless this process was forked from the owner."""
+    """Removes the copy, unless this process was forked from the process that made it."""
     if os.getpid() == owner:
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -131,7 +132,7 @@ def _is_connect(options: dict[str, Any]) -> bool:
 
 
 def _defaults() -> dict[str, str]:
-    """Returns the settings of `spark-defaults.conf`, which Spark ignores where a builder has a setting."""
+    """Returns the settings of `spark-defaults.conf`. Spark ignores them if the builder has the same setting."""
     home = os.environ.get("SPARK_HOME", str(Path(pyspark.__file__).parent))
     file = Path(os.environ.get("SPARK_CONF_DIR", Path(home, "conf")), "spark-defaults.conf")
     return _properties(file.read_text("utf-8")) if file.is_file() else {}
@@ -140,8 +141,8 @@ def _defaults() -> dict[str, str]:
 def _properties(text: str) -> dict[str, str]:
     """Returns the entries of a file of Java properties, with values trimmed as Spark trims them.
 
-    A name ends at the first white space, equals sign or colon. A backslash at the end of a line continues it; elsewhere
-    it stands before a character that has no meaning of its own.
+    A name ends at the first white space, equals sign or colon. A backslash at the end of a line continues the line;
+    elsewhere it escapes the next character.
     """
     joined = re.sub(r"(?<!\\)((?:\\\\)*)\\\n[ \t]*", r"\1", text)
     entries = {}

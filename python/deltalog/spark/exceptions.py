@@ -1,7 +1,8 @@
-"""Errors of deltalog that can also be caught as errors of PySpark.
+"""Makes errors of deltalog catchable as errors of PySpark, too.
 
-Each error keeps its class of `deltalog.errors` and gets a second class of PySpark: `AnalysisException` for a
-wrong call, otherwise `PySparkException`. Both `except NotATableError` and `except AnalysisException` work.
+The class of such an error has two parents: its class in `deltalog.errors`, and a class of PySpark, which is
+`AnalysisException` for a wrong call and otherwise `PySparkException`. Both `except NotATableError` and `except
+AnalysisException` work.
 """
 
 import functools
@@ -37,14 +38,14 @@ _Result = TypeVar("_Result")
 
 
 def as_pyspark_error(error: BaseException) -> BaseException:
-    """Makes a `DeltaError` also an error of PySpark, and returns it. Other errors are returned unchanged."""
+    """Returns a `DeltaError` as an error that is also PySpark's. Other errors are returned unchanged."""
     if isinstance(error, DeltaError) and not isinstance(error, PySparkException):
         error.__class__ = _class_of(type(error))
     return error
 
 
 def raises_pyspark_errors(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """Decorates a public function so that it checks its arguments, and its errors are also errors of PySpark."""
+    """Decorates a public function so that it checks its arguments, and raises errors that are also PySpark's."""
 
     checking = checked(function)
 

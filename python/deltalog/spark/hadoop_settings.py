@@ -1,11 +1,12 @@
-"""Converts Hadoop's settings for object stores to our storage options, so that users configure a session only once.
+"""Converts Hadoop's settings for object stores to storage options of the core, so that users configure a session only
+once.
 
 The names come from the documentation of Hadoop's connectors: "Hadoop-AWS: S3A" (`fs.s3a.*`), "Hadoop Azure: ABFS"
 (`fs.azure.*`), and the Cloud Storage connector of Google (`fs.gs.*`, before its version 3 also `google.cloud.*`). The
-core's client of HDFS knows Hadoop's own names, and uses the settings that `Locations.java` finds. The settings by which
-the JVM connector lets DynamoDB decide about commits come from its documentation. Everything that these settings leave
-open is determined by the environment and the machine, as for all other users of the core. The same holds if a setting
-names a class of credentials that is not known here.
+core's client for HDFS uses Hadoop's own names for the settings that `Locations.java` finds. The settings with which the
+JVM connector commits through DynamoDB come from its documentation. If these settings do not contain credentials, or
+name a provider class that this module does not support, the credentials come from the environment and the machine, as
+for all other users of the core.
 """
 
 import ipaddress
@@ -22,7 +23,7 @@ _ENVIRONMENT = "EnvironmentVariableCredentialsProvider"
 _ANONYMOUS = ("AnonymousAWSCredentialsProvider", "AnonymousCredentialsProvider")
 _AMAZON = ".amazonaws.com"
 _DYNAMODB = "S3DynamoDBLogStore"
-# The settings that name the class, each with the scheme of the paths that it applies to.
+# The settings that name the class, each with the scheme of the paths to which it applies.
 _LOG_STORES = {
     "spark.delta.logStore.s3a.impl": "s3a",
     "spark.delta.logStore.class": "s3a",
@@ -40,7 +41,7 @@ _ENCRYPTIONS = {"AES256": "AES256", "SSE-KMS": "aws:kms", "DSSE-KMS": "aws:kms:d
 
 
 def storage_options(scheme: str, authority: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """Returns the options of a store.
+    """Returns the storage options for a store.
 
     Args:
         scheme: `s3`, `gs`, `abfss` or `hdfs`.
@@ -48,7 +49,7 @@ def storage_options(scheme: str, authority: str, settings: Mapping[str, str]) ->
         settings: Hadoop's settings by name.
 
     Raises:
-        UnsupportedFeatureError: files are encrypted in a way that only Hadoop knows.
+        UnsupportedFeatureError: files are encrypted in a way that only Hadoop supports.
     """
     known = {"s3": _s3, "gs": _gcs, "abfss": _azure, "hdfs": _hdfs}[scheme]
     return known(authority, settings)
@@ -67,7 +68,7 @@ def _s3(bucket: str, settings: Mapping[str, str]) -> dict[str, str]:
     }
     endpoint = setting("endpoint")
     region = setting("endpoint.region")
-    if region == "sdk":  # What the environment says.
+    if region == "sdk":  # The region is in the environment, where the core finds it, too.
         region = ""
     if endpoint and "://" not in endpoint:
         endpoint = f"{'http' if setting('connection.ssl.enabled') == 'false' else 'https'}://{endpoint}"
@@ -97,7 +98,7 @@ def _s3(bucket: str, settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _s3_credentials(providers: str, setting: Callable[[str], str]) -> dict[str, str]:
-    """Returns the keys of the first class in the list for which there are keys."""
+    """Returns the keys for the first class in the list for which the settings have keys."""
     access, secret, token = setting("access.key"), setting("secret.key"), setting("session.token")
     keys = {"aws_access_key_id": access, "aws_secret_access_key": secret}
     for provider in (providers or f"{_TEMPORARY_KEYS},{_KEYS}").split(","):
@@ -131,9 +132,10 @@ def _s3_encryption(setting: Callable[[str], str]) -> dict[str, str]:
 
 
 def _s3_log_store(settings: Mapping[str, str]) -> dict[str, str]:
-    """Returns the commit coordinator, if the session has the class of the JVM connector that uses DynamoDB.
+    """Returns the options for committing through DynamoDB, if the session's settings name the JVM connector's class for
+    it.
 
-    If only some of the writers used it, they would overwrite each other's commits.
+    If only some of the writers used DynamoDB, they would overwrite each other's commits.
     """
     schemes = {scheme for name, scheme in _LOG_STORES.items() if settings.get(name, "").endswith(_DYNAMODB)}
     if not schemes:
@@ -149,8 +151,7 @@ def _s3_log_store(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _region_of(host: str) -> str:
-    """Returns the region in the name of one of Amazon's hosts, such as `s3.eu-west-1.amazonaws.com`; empty if there is
-    none.
+    """Returns the region in the name of a host of Amazon, such as `s3.eu-west-1.amazonaws.com`; empty if there is none.
     """
     parts = host.removesuffix(_AMAZON).split(".")
     return parts[-1] if parts[0] == "s3" and len(parts) > 1 else ""
@@ -195,7 +196,7 @@ def _azure(authority: str, settings: Mapping[str, str]) -> dict[str, str]:
         key = setting("account.key")
         if key:
             return {"azure_storage_account_key": key}
-        # Settings of the connector for wasb, which does not distinguish kinds of credentials.
+        # The settings of the wasb connector do not name the kind of credentials.
         token = next(filter(None, (settings.get(f"fs.azure.sas.{container}.{host}") for host in hosts)), "")
         return {"azure_storage_sas_token": token} if token else {}
     if kind == "SAS":
@@ -228,7 +229,7 @@ def _hdfs(_name_node: str, settings: Mapping[str, str]) -> dict[str, str]:
         for name, value in named.items()
         if value and name.startswith(("dfs.", "hadoop.", "hdfs_"))
     }
-    # The user's Kerberos ticket, unless Spark has both principal and keytab.
+    # Without both principal and keytab in Spark's settings, the user's Kerberos ticket is used.
     if not {*_KERBEROS.values()} <= options.keys():
         options = {name: value for name, value in options.items() if name not in _KERBEROS.values()}
     return options

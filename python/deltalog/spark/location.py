@@ -25,7 +25,7 @@ from deltalog.spark.options import Options
 
 _LOCAL = "file:"
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*:/")
-# The canonical name of each scheme of a store. The core has the same (`protocol::path`).
+# The canonical name of each URL scheme. The core uses the same names (`protocol::path`).
 _STORES = {
     "s3": "s3",
     "s3a": "s3",
@@ -61,10 +61,10 @@ class Location:
         self.obstacle = obstacle
         """The reason why Spark's tasks cannot reach the files; None if they can."""
         self.number = number
-        """The number by which texts refer to the location; 0 for a local file system."""
+        """The number with which keys and descriptions refer to the location; 0 for a local file system."""
 
     def __repr__(self) -> str:
-        return f"Location({self.uri!r})"  # The options have secrets.
+        return f"Location({self.uri!r})"  # The options may contain secrets, so they are not shown.
 
     def ensure_in_reach(self) -> None:
         """Raises `UnsupportedFeatureError` if the tasks of Spark cannot read and write the table's files."""
@@ -75,11 +75,10 @@ class Location:
 _KEPT = 1024
 
 _lock = threading.Lock()
-# The numbers begin at a random one, so that a text from an earlier process does not lead to another table's store.
+# The first number is random, so that a key from an earlier process never refers to the store of another table.
 _numbers = itertools.count(secrets.randbits(48) + 1)
-# How the stores of tables are accessed, by number, and the last location that this thread used. References to a version
-# of a table are texts that Spark keeps and shows. They must not contain credentials, so they contain the number
-# instead.
+# The locations by number, and the last location that this thread used. References to a version of a table are strings
+# that Spark keeps and shows. They must not contain credentials, so they contain the number of the location instead.
 _reached: "OrderedDict[int, Location]" = OrderedDict()
 _of_thread = threading.local()
 
@@ -89,7 +88,8 @@ def location_of(jvm: Jvm, session: Any, options: Options) -> Location:
 
     Hadoop's settings come from the session and from the options. Storage options take precedence over them.
 
-    Raises `InvalidArgumentError` if the text is not a path, and `UnsupportedFeatureError` if it is in another store.
+    Raises `InvalidArgumentError` if the path is invalid, and `UnsupportedFeatureError` if it is in an unsupported
+    store.
     """
     found = _Found.of(jvm, session, options.path)
     if found.is_local:
@@ -104,7 +104,7 @@ def location_of(jvm: Jvm, session: Any, options: Options) -> Location:
 
 
 def _remembered(uri: str, storage_options: Mapping[str, str], obstacle: str | None) -> Location:
-    """Returns the location, with its previous number if nothing has changed."""
+    """Returns the location, with the number that it already has if its options have not changed."""
     with _lock:
         same = (
             known
@@ -145,11 +145,11 @@ def uri_of(jvm: Jvm, session: Any, path: str) -> str:
 
 
 class _Found(NamedTuple):
-    """The JVM's information about a path."""
+    """Information from the JVM about a path."""
 
     url: str
     scheme: str | None
-    """The scheme with which Hadoop accesses the store; None if Hadoop has no class for it."""
+    """The scheme with which Hadoop accesses the store; None if Hadoop has no file system class for it."""
     settings: dict[str, str]
     hadoop_version: str
     user: str | None
@@ -249,5 +249,5 @@ def unescaped(location: str) -> str:
 
 
 def path_of(jvm: Jvm, session: Any, uri: str) -> str:
-    """Returns the Hadoop path, which is not escaped, of a URL."""
+    """Converts a URL to a Hadoop path, which is not escaped."""
     return str(jvm.static("Locations", "path", session, uri))

@@ -15,9 +15,9 @@ from deltalog.spark.sources import Source
 _CHANGE_FEED = ("readchangefeed", "readchangedata")
 _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
 _ENDS = ("endingversion", "endingtimestamp")
-# Options that select a version. The last one stands for TIMESTAMP AS OF, which Spark has evaluated.
+# Options that select a version. The last one is set for TIMESTAMP AS OF, whose expression Spark has evaluated.
 _VERSION = ("versionasof", "timestampasof", "timestampasofmicros")
-# Options as the documentation spells them.
+# The spelling of options in the documentation.
 _SPELLED = {
     name.lower(): name
     for name in (
@@ -30,7 +30,7 @@ _SPELLED = {
         "rowIds",
     )
 }
-# Options of overwrites that are carried out as a MERGE, where one is possible.
+# Options of overwrites that are carried out as a MERGE.
 _REPLACING = {name.lower(): name for name in ("replaceUsing", "replaceOn", "targetAlias")}
 _ALLOWED_ROOTS = "allowedroots"
 _ROW_IDS = "rowids"
@@ -44,7 +44,7 @@ _STATEMENT = "deltalog.statement"
 _WRITER = ("compression", "maxrecordsperfile")
 BASE_VERSION = "baseVersion"
 _NEWEST = "newest"
-# Options of batch writes that have no meaning for the batches of a stream.
+# Options of batch writes that do not apply to streams, each with the reason.
 _NOT_OF_STREAMS = {
     BASE_VERSION: "each batch is based on the newest version",
     "replaceWhere": "a stream appends rows or replaces all of them",
@@ -54,7 +54,7 @@ _NOT_OF_STREAMS = {
     "txnAppId": "each batch records the id of its query",
     "txnVersion": "each batch records its number",
 }
-# The names of the stores' options, the same as in `storage_options` in Python.
+# The names of storage options, the same as in `storage_options` in Python.
 _STORE_PREFIXES = ("aws_", "azure_", "google_", "dynamodb_", "hdfs_", "backoff_config.")
 _STORE_NAMES = (
     "allow_http",
@@ -74,7 +74,7 @@ _STORE_NAMES = (
     "timeout",
     "user_agent",
 )
-# Options as the documentation spells them, of reads and writes.
+# The spelling of options of reads and writes in the documentation.
 _KNOWN = (
     *_SPELLED.values(),
     *_STORE_NAMES,
@@ -105,14 +105,14 @@ LARGEST_NUMBER = 2**63 - 1
 
 
 def whole_number(text: str) -> int | None:
-    """Returns a whole number that a version or a size can be, from 0 to 2**63 - 1; None for any other text."""
+    """Parses an integer from 0 to 2**63 - 1, such as a version or a size. Returns None for any other string."""
     found = _WHOLE.fullmatch(text)
     return int(found[1]) if found and int(found[1]) <= LARGEST_NUMBER else None
 
 
 def store_options(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the options that determine how a store is accessed, and the roots outside of the table that files may be
-    below.
+    """Returns the options that determine how a store is accessed, and the directories outside of the table that may
+    contain data files.
 
     Raises `InvalidArgumentError` for any other option.
     """
@@ -134,7 +134,7 @@ class Options:
 
     @classmethod
     def of_json(cls, text: str) -> "Options":
-        """Returns the options in a text of `TableOptions.java`."""
+        """Parses the options that `TableOptions.java` has written."""
         return cls(json.loads(text))
 
     @property
@@ -148,7 +148,7 @@ class Options:
 
     @property
     def storage(self) -> dict[str, str]:
-        """The options that say how a store is accessed, by the names of Python's `storage_options`."""
+        """The storage options, which determine how a store is accessed."""
         return {
             name: value
             for name, value in self.values.items()
@@ -162,7 +162,7 @@ class Options:
 
     @property
     def sources(self) -> list[Source] | None:
-        """The tables that the rows of a write are read from, if `DynamicOverwrites.java` has recorded them."""
+        """The tables from which the rows of a write are read, if `DynamicOverwrites.java` has recorded them."""
         text = self.values.get(_SOURCES)
         if text is None:
             return None
@@ -219,7 +219,7 @@ class Options:
 
     @property
     def ends(self) -> bool:
-        """Whether the options say where a change data feed ends, which a stream does not."""
+        """Whether the options set the end of a change data feed, which streams do not allow."""
         return not self.values.keys().isdisjoint(_ENDS)
 
     @property
@@ -242,8 +242,8 @@ class Options:
         return value.strip().lower() == "true"
 
     def _warn_of_misspelled(self) -> None:
-        """Warns about options whose names are almost one of ours. Like Spark and other sources, we ignore unknown
-        options.
+        """Warns about options whose names are similar to a known option. Like Spark and other data sources, deltalog
+        ignores unknown options.
         """
         for name in sorted(self.values.keys() - {known.lower() for known in _KNOWN}):
             if "." in name or name.startswith(("__", *_STORE_PREFIXES)):
@@ -256,7 +256,7 @@ class Options:
     def check_read(self, under_connect: bool = False, may_stream: bool = False) -> None:
         """Raises an error if options contradict each other or do not apply, and warns of misspelled ones.
 
-        `may_stream` allows a stream as well, which starts at other places.
+        With `may_stream`, the read may also be a stream, which has other options for its start.
         """
         if not may_stream:
             self._warn_of_misspelled()
@@ -290,8 +290,8 @@ class Options:
             raise InvalidArgumentError("readChangeFeed requires startingVersion or startingTimestamp")
 
     def check_write(self, replaces: bool = False, streams: bool = False) -> None:
-        """Raises an error for options that do not apply to writes; `replaces` allows the options that determine the
-        replaced rows from the data, and `streams` the clustering columns of a stream, which refuses unknown options.
+        """Raises an error for options that do not apply to writes. `replaces` allows the options `replaceOn` and
+        `replaceUsing`. `streams` allows the clustering columns of a stream.
         """
         if not streams:
             self._warn_of_misspelled()
@@ -358,7 +358,7 @@ class Options:
 
     @property
     def base_version(self) -> int | str | None:
-        """The version that an overwrite is based on, or `newest`; None if the option is not set."""
+        """The version on which an overwrite is based, or `newest`; None if the option is not set."""
         text = self.values.get(BASE_VERSION.lower())
         if text is None:
             return None
@@ -392,12 +392,16 @@ class Options:
 
     @property
     def replace_on(self) -> str | None:
-        """The condition on a row of the table and one of the data under which an overwrite replaces the former."""
+        """The condition on a row of the table and a row of the data. An overwrite replaces rows of the table for which
+        it is true.
+        """
         return self.values.get("replaceon")
 
     @property
     def replace_using(self) -> str | None:
-        """The columns by whose values an overwrite finds the rows that it replaces, separated by commas."""
+        """The columns, separated by commas. An overwrite replaces rows of the table that have the same values in them
+        as a row of the data.
+        """
         text = self.values.get("replaceusing")
         if text is not None and not all(name.strip() for name in text.split(",")):
             raise InvalidArgumentError(
@@ -416,7 +420,9 @@ class Options:
         return any(name in self.values for name in _REPLACING)
 
     def without_replacing(self) -> "Options":
-        """Returns the options of the same write to a new table, which has no rows to replace."""
+        """Returns the options without `replaceOn` and `replaceUsing`, for a write to a new table, which has no rows to
+        replace.
+        """
         return Options({name: value for name, value in self.values.items() if name not in _REPLACING})
 
     def table_configuration(self) -> dict[str, str]:

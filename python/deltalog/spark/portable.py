@@ -5,8 +5,8 @@
     SparkWrite.begin, task    →    WriteTask.write (Arrow) →    SparkWrite.resume, commit_fragments
 
 Rust and Arrow process the data in Spark's Python workers, where `deltalog` must also be installed. The processes
-exchange tasks, tokens and fragments, without credentials (`connect/place.py`). All columns are read,
-because Spark does not tell the source which ones are needed.
+exchange tasks, tokens and fragments, without credentials (`connect/place.py`). All columns are read, because Spark does
+not tell the source which columns are needed.
 """
 
 import contextlib
@@ -59,7 +59,7 @@ from deltalog.spark.write.evolution import schema_mode
 from deltalog.spark.write.overwrite import check_overwrite, replaced_rows
 from deltalog.spark.write.record import Record, log_applied
 
-# Unless this is set, Spark refuses a reader with filter pushdown, so there are two readers.
+# Spark refuses a reader with filter pushdown unless this is set, so there are two kinds of readers.
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _PARTITIONS = "numpartitions"
 _DEFAULT_PARTITIONS = 16
@@ -69,8 +69,8 @@ _BOUNDS = ("starting", "ending")
 def enable(spark: SparkSession, alias_delta: bool | None = None) -> None:
     """Registers the source, also under the name `delta` unless `alias_delta` is false. Later calls have no effect.
 
-    If another source has that name, it keeps it; if `alias_delta` is true, that is an error. Files are pruned
-    by filters if the session allows it (Spark 4.1 and newer).
+    If another source already has the name `delta`, it keeps the name; if `alias_delta` is true, this is an error.
+    Filters skip files if the session allows filter pushdown (Spark 4.1 and newer).
     """
     has_name = alias_delta is not False and _may_have_alias(spark, insists=alias_delta is True)
     pushes = str(spark.conf.get(_PUSHDOWN, "false")).lower() == "true"
@@ -80,7 +80,9 @@ def enable(spark: SparkSession, alias_delta: bool | None = None) -> None:
 
 
 def _may_have_alias(spark: SparkSession, insists: bool) -> bool:
-    """Returns whether the name `delta` is free or ours. Raises an error if it is not, but the caller requires it."""
+    """Returns whether the name `delta` is free or already deltalog's. Raises an error if it is not, but the caller
+    requires the name.
+    """
     try:
         has_alias(spark)
     except InvalidArgumentError:
@@ -91,7 +93,7 @@ def _may_have_alias(spark: SparkSession, insists: bool) -> bool:
 
 
 def has_alias(spark: SparkSession) -> bool:
-    """Returns whether the name `delta` is ours in a session. Raises an error if another source has it.
+    """Returns whether the name `delta` is deltalog's in a session. Raises an error if another source has it.
 
     A client cannot list the sources of a server, so it plans a read with an option that only this source knows.
     """
@@ -104,7 +106,7 @@ def has_alias(spark: SparkSession) -> bool:
     try:
         columns = spark.read.format(NAME).option(COMMAND, "version").load("/").columns
     except Exception as error:
-        if "DATA_SOURCE_NOT_FOUND" in str(error):  # An error of different classes.
+        if "DATA_SOURCE_NOT_FOUND" in str(error):  # The class of this error differs.
             return False
         if not isinstance(error, AnalysisException):
             raise
@@ -120,7 +122,7 @@ class DeltalogDataSource(DataSource):
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
         self._options = Options(dict(options))
-        check_plain(self._options)  # Before it is pickled.
+        check_plain(self._options)  # Checked before the object is pickled.
         self._version: int | None = None
         self._versions: tuple[int, int] | None = None
 
@@ -140,7 +142,7 @@ class DeltalogDataSource(DataSource):
     def _feed(self) -> Snapshot:
         """Returns the version whose columns a change data feed has.
 
-        Spark does not say whether a stream will read them, which starts and ends at other places.
+        Spark does not tell whether a batch query or a stream will read the columns.
         """
         try:
             changes = self._changes()
@@ -148,7 +150,7 @@ class DeltalogDataSource(DataSource):
             self._options.check_read(under_connect=True, may_stream=True)
             if self._options.ends:
                 raise
-            content_of(self._options)  # Refuses what no stream can have.
+            content_of(self._options)  # Refuses options that not even a stream can have.
             snapshot = self._newest()
         else:
             self._versions, snapshot = changes.versions, changes.snapshot
@@ -320,7 +322,7 @@ class DeltalogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         import pyarrow
 
-        if not isinstance(partition, FragmentPartition):  # Spark's placeholder if there are no partitions.
+        if not isinstance(partition, FragmentPartition):  # Spark passes a placeholder if there are no partitions.
             return
         # Spark requires exactly its own types, including nullability.
         expected = arrow_schema(self._schema)
@@ -463,7 +465,7 @@ class DeltalogWriter(DataSourceArrowWriter):
 
 
 class NothingToWrite(DataSourceArrowWriter):
-    """The writer for a write that an application has already done. It does not read the rows."""
+    """The writer for a write that the table has already recorded. It does not read the rows."""
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         return WriterCommitMessage()

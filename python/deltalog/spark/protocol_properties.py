@@ -1,7 +1,7 @@
 """Shows the protocol of a table as table properties, as the JVM connector does.
 
-SHOW CREATE TABLE repeats these properties. In a definition, `delta.minReaderVersion` and `delta.minWriterVersion`
-request the features that these versions have (PROTOCOL.md, "Valid Feature Names in Table Features"). The versions of
+SHOW CREATE TABLE prints these properties. In a definition, `delta.minReaderVersion` and `delta.minWriterVersion`
+request the features that these versions imply (PROTOCOL.md, "Valid Feature Names in Table Features"). The versions of
 the new table follow from its features.
 """
 

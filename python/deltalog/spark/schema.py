@@ -1,4 +1,4 @@
-"""Changes to schemas in the JSON form that Spark and the log share."""
+"""Changes schemas in the JSON format that Spark and the log share."""
 
 import inspect
 import json
@@ -8,7 +8,8 @@ from pyspark.sql.types import StructType
 
 from deltalog._internal import Snapshot
 
-# Metadata of a stream's column with a watermark. In a table, every query that reads the column would get the watermark.
+# The metadata key of a stream's watermark column. It must not be stored in a table, because every query that reads the
+# column would then have the watermark.
 _WATERMARK = "spark.watermarkDelayMs"
 # Metadata that Spark adds to columns of a table or file scan. It does not apply to a new table.
 _INTERNAL_METADATA = (
@@ -20,17 +21,17 @@ _INTERNAL_METADATA = (
     "__is_aggregate",
     _WATERMARK,
 )
-# Metadata of a table's columns that is hidden from queries, as in the JVM connector: a table that is created from a
-# query's columns would inherit it by accident.
+# Metadata of a table's columns that is hidden from queries, as in the JVM connector. Otherwise a table that is created
+# from a query would inherit it by accident.
 _HIDDEN_METADATA = (
     "delta.columnMapping.",
     "delta.generationExpression",
     "delta.identity.",
     "delta.typeChanges",
-    "GENERATION_EXPRESSION",  # As Spark calls it: tables that SQL has defined have both.
+    "GENERATION_EXPRESSION",  # Spark's own key for it. Tables that were defined in SQL have both keys.
 )
 _DEFAULTS = ("CURRENT_DEFAULT", "EXISTS_DEFAULT")
-# The type of strings if a statement names their collation, and it is the default one.
+# The type of a string column if a statement names the default collation explicitly.
 _EXPLICIT_STRING = "string collate UTF8_BINARY"
 _NULLABLE = ("nullable", "containsNull", "valueContainsNull")
 # The columns that a change data feed has in addition to the table's.
@@ -150,7 +151,8 @@ def field_names(schema_json: str) -> list[str]:
 def arrow_schema(schema: StructType) -> Any:
     """Returns the Arrow schema that Spark expects.
 
-    Newer releases take the time zone of timestamps as an argument. In older releases it is always UTC.
+    In newer releases of Spark, the function that is used takes the time zone of timestamps as an argument. In older
+    releases the time zone is always UTC.
     """
     from pyspark.sql.pandas.types import to_arrow_schema
 

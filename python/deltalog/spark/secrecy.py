@@ -1,7 +1,7 @@
-"""Keeps options of stores that may be secrets out of places where others could see them.
+"""Keeps storage options that may be secrets out of places where other users could see them.
 
-- Spark hides options by their names in plans, and therefore in its event log and its user interface. It recognizes only
-  some of the secret ones: `aws_access_key_id` and the keys of accounts of Azure are not among them.
+- Spark hides options by their names in plans, and therefore in its event log and its user interface. By default it
+  hides only some secrets: it does not recognize `aws_access_key_id` and the account keys of Azure.
 - The session catalog stores the options of a table in its database as plain text. So options that may be secrets are
   refused before they become part of a plan.
 - At the level DEBUG, py4j logs the messages between this package and the JVM.
@@ -77,7 +77,7 @@ _PLAIN = {
     "timeout",
     "user_agent",
 }
-# A URL with the name or the password of a user.
+# A URL that contains a user name or a password.
 _WITH_USER = re.compile(r"://[^/]*@")
 
 _SETTING = "spark.sql.redaction.options.regex"
@@ -86,7 +86,7 @@ _SPARKS_OWN = "(?i)url"
 _HIDDEN = r"(?i:^(aws|azure|google)_\w*(key|sas|credentials)|^fs[.].*[.](key|sas)\b)"
 # A pattern for Hadoop's settings whose values are not secret, by the ends of their names.
 _PLAIN_SETTINGS = re.compile(r"[.](endpoint|region|path\.style\.access|impl|enabled)$")
-# A JSON string, which may be nested in other strings. It ends with a quote that is escaped as often as its first one.
+# A string in JSON, which may be nested in other JSON strings. Its last quote is escaped as often as its first quote.
 _IN_JSON = re.compile(
     r"""(?is)(\\*"(?:fs[.]|google[.]|aws_|azure_|google_)[^"\\]*(?:key|sas|secret|token|password|credential)"""
     r"""[^"\\]*\\*": ?(?P<escape>\\*)")(?:(?!(?<!\\)(?P=escape)").)+"""
@@ -97,7 +97,7 @@ _USER = re.compile(r"""://[^/@"\s]+:[^/@"\s]+@""")
 
 
 def possible_secrets(options: Options) -> set[str]:
-    """Returns the names of storage options that may be secrets."""
+    """Returns the names of those storage options that may be secrets."""
     given = options.storage.items()
     return {name for name, value in given if name not in _PLAIN or _WITH_USER.search(value) is not None}
 
@@ -115,8 +115,10 @@ def check_table_options(options: Options) -> None:
 
 
 def hide_secrets(spark: SparkSession) -> None:
-    """Makes plans of the session hide store options that may be secrets, in addition to what they already hide."""
-    # Under Connect, a setting that was never set has no value.
+    """Makes the plans of a session hide storage options that may be secrets, in addition to the options that they
+    already hide.
+    """
+    # Under Spark Connect, a setting that was never set has no default value.
     hidden = str(spark.conf.get(_SETTING, _SPARKS_OWN))
     if _HIDDEN not in hidden:
         spark.conf.set(_SETTING, f"{hidden}|{_HIDDEN}" if hidden else _HIDDEN)

@@ -1,4 +1,4 @@
-"""`enable`, which makes the format `deltalog` available in a Spark session."""
+"""The function `enable`, which makes the format `deltalog` available in a Spark session."""
 
 import os
 import threading
@@ -23,22 +23,22 @@ from deltalog.spark.write import interrupts
 
 _CATALOG = "spark.sql.catalog.spark_catalog"
 _lock = threading.Lock()
-_bridged: Any = None  # The gateway whose JVM calls this process.
+_bridged: Any = None  # The gateway of the JVM that calls this process.
 
 
 @raises_pyspark_errors
 def enable(spark: SparkSession, *, alias_delta: bool | None = None) -> SparkSession:
     """Enables the format `deltalog` in `spark` and in all sessions that are created later, and returns `spark`.
 
-    Later sessions are `newSession()` and `cloneSession()`, the batches of streams, new Spark contexts, and Spark
-    Connect's clients of this application. Further calls only apply `alias_delta`. A session that was already in use
-    needs its own call; until then, it refuses statements on tables by name.
+    These are the sessions of `newSession()`, `cloneSession()`, the batches of streams, new Spark contexts, and Spark
+    Connect clients of this application. Further calls only apply `alias_delta`. Another session that was already in use
+    needs its own call; until then, it refuses statements that name a table of the catalog.
 
     The format is also called `delta`, so that existing notebooks and catalogs work: `format("delta")`, `USING delta`,
-    ``delta.`/path` `` and tables whose provider is `delta`. This is so unless another source has the name, such as the
-    JVM connector, whose tables stay its own. `alias_delta=False` turns the name off and `alias_delta=True` requires it,
-    in `spark` and later sessions. Where the Python Data Source is used instead of the native path, `delta` is only the
-    name of the format, `format("delta")`, and applies only to `spark`.
+    ``delta.`/path` `` and tables whose provider is `delta`. This is so unless another data source already has this
+    name, such as the JVM connector; then `delta` means that source. `alias_delta=False` turns the name off, and
+    `alias_delta=True` raises an error if another source has it, in `spark` and later sessions. If the Python Data
+    Source is used instead of the native path, only `format("delta")` works, and only in `spark`.
 
     Raises:
         UnsupportedFeatureError: the JVM has classes of another version of deltalog, or another Python process has
@@ -75,7 +75,9 @@ def enable(spark: SparkSession, *, alias_delta: bool | None = None) -> SparkSess
 
 
 def _enable_connect(spark: SparkSession, alias_delta: bool | None) -> SparkSession:
-    """Registers the Python Data Source with a server, unless the server uses our catalog and already has everything."""
+    """Registers the Python Data Source with a Connect server, unless the server uses deltalog's catalog and needs
+    nothing else.
+    """
     if not has_our_catalog(spark):
         try:
             return _enable_portable(spark, alias_delta)
@@ -103,7 +105,7 @@ def _enable_portable(spark: SparkSession, alias_delta: bool | None) -> SparkSess
 
 
 def _problem(spark: SparkSession, jvm: Jvm) -> str | None:
-    """Adds the classes to the driver. Returns the reason if that is impossible, and otherwise None."""
+    """Adds the Java classes to the driver. If this is impossible, returns the reason, and otherwise None."""
     try:
         load(jvm.classes, spark.version)
     except ClassesError as error:
@@ -112,7 +114,7 @@ def _problem(spark: SparkSession, jvm: Jvm) -> str | None:
 
 
 def _bridge(jvm: Jvm) -> None:
-    """Lets the JVM call this process; does nothing if it already can.
+    """Lets the JVM call this process; does nothing if the JVM already calls it.
 
     Raises an error if the JVM calls another process that is still running and whose statements would lose this
     connection.

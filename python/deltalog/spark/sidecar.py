@@ -2,8 +2,8 @@
 
     python -m deltalog.spark.sidecar
 
-The JVM (`Sidecar.java`) starts it when it calls Python for the first time, tells it by PySpark's environment variables
-where it listens, and holds its input open. When the input ends, so does the process.
+The JVM (`Sidecar.java`) starts this process when it calls Python for the first time. It passes its address in PySpark's
+environment variables, and keeps the standard input of the process open. When the input ends, the process ends.
 """
 
 import logging
@@ -26,7 +26,7 @@ from deltalog.spark.secrecy import hide_from_py4j
 
 def main() -> int:
     """Serves the JVM until it ends, and returns the exit status."""
-    # Ctrl-C in a terminal is meant for the JVM, which cancels the statement.
+    # Ctrl-C in a terminal is ignored here, because the JVM handles it and cancels the statement.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         connect()
@@ -49,7 +49,8 @@ def connect() -> None:
     jvm = Jvm(gateway)
     _check_version(jvm.classes.version(), own_version())
     transport.install_conversion()
-    logging.getLogger("SQLQueryContextLogger").disabled = True  # What it logs as JSON is raised as well.
+    # PySpark logs errors as JSON with this logger, although they are raised as well.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
     gateway.entry_point.connected(callback.serve(jvm, Bridge(jvm, told)))
 
 
@@ -73,5 +74,5 @@ if __name__ == "__main__":
     status = main()
     sys.stdout.flush()
     sys.stderr.flush()
-    # Python would wait for threads that still serve calls, although the JVM that made them is gone.
+    # Without this, Python would wait for threads that still execute calls of a JVM that has ended.
     os._exit(status)

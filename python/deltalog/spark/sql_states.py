@@ -1,4 +1,4 @@
-"""The SQLSTATEs of errors. They equal the JVM connector's where it has the same error."""
+"""The SQLSTATEs of errors. For an error that the JVM connector also has, the SQLSTATE is the same."""
 
 from deltalog import errors
 

@@ -22,12 +22,12 @@ class TableAlterer:
     """The changes of a table, as `DeltaTable.alter`.
 
     Each method makes one commit (`drop_feature` may make several) and returns its version. The table is then at that
-    version. If the change would have no effect, nothing is committed. A change first reads the log, and applies to the
-    newest version. A table that is pinned to a version refuses changes. A concurrent commit that has changed the
-    metadata, or rows that the change depends on, is a conflict.
+    version. If the change would have no effect, nothing is committed. Each method first reads the log, and changes the
+    newest version. A table that is pinned to a version refuses changes. If a concurrent commit has changed the
+    metadata, or rows that the change depends on, the method raises `CommitConflictError`.
 
-    A column is named by its path: `name`, or `struct.field`. A name that contains a dot is put in backticks. The
-    part of an array is `element`, and the parts of a map are `key` and `value`.
+    A column is given by its path: `name`, or `struct.field`. Put a name that contains a dot in backticks. The elements
+    of an array are called `element`, and the keys and values of a map `key` and `value`.
 
     All methods take `commit_properties`, whose `app_transactions` must be empty.
 
@@ -47,15 +47,15 @@ class TableAlterer:
     ) -> int:
         """Sets table properties (protocol: "Change Metadata").
 
-        Names that begin with `delta.` must be known, and have one of their values. A property that needs a table
-        feature adds it to the protocol.
+        A name that begins with `delta.` must be a known property, and its value must be one that the property allows.
+        If a property needs a table feature, the feature is added to the protocol.
 
         - `delta.columnMapping.mode`: from `none` to `name`; each column gets an id.
         - `delta.enableRowTracking`: the rows of all files get ids.
-        - `delta.enableIcebergCompatV1`, `…V2`, `…V3`: parts of arrays and maps get ids. The table's existing files
-          must already have the form that writers use from then on.
+        - `delta.enableIcebergCompatV1`, `…V2`, `…V3`: elements of arrays, and keys and values of maps, get ids. The
+          existing files of the table must already meet the rules that these properties set for new files.
         - `delta.enableMaterializePartitionColumnsFeature`: new files have the partition columns.
-        - `delta.feature.<name>` = `supported`: as `add_feature`.
+        - `delta.feature.<name>` = `supported`: does the same as `add_feature`.
         - `comment`: the description of the table.
 
         Args:
@@ -72,7 +72,7 @@ class TableAlterer:
         raise_if_not_exists: bool = True,
         commit_properties: CommitProperties | None = None,
     ) -> int:
-        """Removes table properties, so that their defaults apply. Features are not removed from the protocol.
+        """Removes table properties, so that their defaults apply. Table features are not removed from the protocol.
 
         Args:
             names: the names of the properties.
@@ -83,7 +83,7 @@ class TableAlterer:
         return self._commit(change, commit_properties)
 
     def set_table_name(self, name: str, *, commit_properties: CommitProperties | None = None) -> int:
-        """Sets the name of the table, which the log keeps. A catalog may have a different name."""
+        """Sets the name of the table in its log. A catalog may use a different name."""
         return self._commit(TableChange.set_name(name), commit_properties)
 
     def set_table_description(
@@ -101,8 +101,8 @@ class TableAlterer:
     ) -> int:
         """Adds table features to the protocol (protocol: "Supported Features").
 
-        A protocol without feature lists is replaced by one that names all features of the old one. The protocol is
-        never lowered.
+        A protocol without feature lists is replaced by one that lists all features of the old protocol. Protocol
+        versions are never lowered.
 
         Args:
             feature: the name of a feature, such as `deletionVectors`, or several.
@@ -129,8 +129,7 @@ class TableAlterer:
     ) -> int:
         """Drops a table feature, so that clients without it can work with the table (protocol: "Supported Features").
 
-        Traces of the feature that only affect how the table is stored are removed, in commits before the one that drops
-        the feature:
+        Before the commit that drops the feature, other commits remove whatever only affects how the table is stored:
 
         - `deletionVectors`: files with deletion vectors are rewritten without the deleted rows.
         - `typeWidening`: files with older types are rewritten with the types of the schema.
@@ -140,21 +139,21 @@ class TableAlterer:
           row ids and domains.
 
         Rewritten files contain the same rows, with their row ids, and the change data feed does not show the rewrite.
-        Rules that you have set for your data, such as constraints, default values or columns of a type, you have to
-        remove yourself first.
+        Before the call, you have to remove rules for your data that need the feature, such as constraints, default
+        values or columns of a type.
 
-        Earlier versions that use a feature of readers stay readable for clients that know it. Checkpoints hide them
-        from others, and writers keep these checkpoints because of the feature `checkpointProtection`, which the table
-        gets.
+        If readers must support the feature, earlier versions that use it stay readable for clients that support it.
+        Other clients start from later checkpoints and do not see these versions. The table gets the feature
+        `checkpointProtection`, so that writers do not delete these checkpoints.
 
-        With `truncate_history`, the log before is deleted instead, as in `ALTER TABLE ... DROP FEATURE ... TRUNCATE
-        HISTORY`. It must be older than `delta.dropFeatureTruncateHistory.retentionDuration`, 24 hours by default and an
-        hour at least. So the first call removes the feature's traces from the table, writes a checkpoint, and raises an
-        error that states when to call again. Until then the log is not deleted. `checkpointProtection` itself can only
-        be dropped in this way.
+        With `truncate_history`, the part of the log that uses the feature is deleted instead, as in `ALTER TABLE ...
+        DROP FEATURE ... TRUNCATE HISTORY`. It must be older than `delta.dropFeatureTruncateHistory.retentionDuration`,
+        24 hours by default and an hour at least. So the first call removes the feature's traces from the table, writes
+        a checkpoint, and raises an error that states when to call again. Until then the log is not deleted.
+        `checkpointProtection` itself can only be dropped in this way.
 
-        Other writers may write to the table in the meantime. Files that they add are rewritten as well if necessary. If
-        a writer sets the property again that allows the use of the feature, the drop fails.
+        Other writers may write to the table while this method runs. Files that they add are rewritten as well if
+        necessary. If a writer sets the property again that turns on the feature, the method fails.
 
         The protocol gets the lowest versions that support exactly the remaining features.
 
@@ -174,7 +173,8 @@ class TableAlterer:
         try:
             versions = _internal.drop_feature(newest, feature, truncate_history, arguments)
         except InvalidArgumentError:
-            # Perhaps only the history is left to clean up, and the feature's traces in the table are already removed.
+            # An earlier call may have removed the feature from the table already, so that only the history is left to
+            # delete.
             if truncate_history:
                 self._table._newest_to_change()
             raise
@@ -195,8 +195,8 @@ class TableAlterer:
         Args:
             fields: the new fields, in order. Their metadata may have a `comment`.
             parent: the path of the struct that gets the fields; None for columns of the table.
-            first: put them before all others.
-            after: put them after the field with this name.
+            first: put the new fields before all other fields.
+            after: put the new fields after the field with this name.
             commit_properties: what to record with the commit.
         """
         schema = (
@@ -221,9 +221,10 @@ class TableAlterer:
     ) -> int:
         """Renames a column, or a field of a struct, of a table with column mapping. Its files are not rewritten.
 
-        Columns that a constraint or a generated column refers to cannot be renamed. Files record the names of the
-        columns by which they were clustered, as in the JVM connector. So `optimize.cluster(full=True)` clusters them
-        again after a rename, and treats them as clustered if another column gets the old name.
+        Columns that a constraint or a generated column refers to cannot be renamed. As in the JVM connector, files
+        record the names of the columns by which they were clustered. After a rename, `optimize.cluster(full=True)`
+        therefore clusters these files again; and if another column gets the old name, it wrongly treats them as
+        clustered by that column.
 
         Args:
             column: the path of the column.
@@ -235,7 +236,9 @@ class TableAlterer:
     def move_column(
         self, column: str, *, after: str | None = None, commit_properties: CommitProperties | None = None
     ) -> int:
-        """Moves a column, or a field of a struct, behind the field `after` of the same struct, or to the front."""
+        """Moves a column, or a field of a struct, to the place after the field `after` of the same struct, or to the
+        first place.
+        """
         return self._commit(TableChange.move_column(column, after), commit_properties)
 
     def drop_column_not_null(self, column: str, *, commit_properties: CommitProperties | None = None) -> int:
@@ -245,7 +248,8 @@ class TableAlterer:
     def set_column_not_null(self, column: str, *, commit_properties: CommitProperties | None = None) -> int:
         """Forbids NULL in a column, or a field of a struct.
 
-        The statistics of the files must show that there is none; files without such statistics are read.
+        The method checks that no row has NULL in the column, by the statistics of the files, or by reading files that
+        have no such statistics.
 
         Raises:
             SchemaMismatchError: a row has NULL in the column.
@@ -259,7 +263,8 @@ class TableAlterer:
         *,
         commit_properties: CommitProperties | None = None,
     ) -> int:
-        """Changes the type of a column, or of a part of it, to a wider one. The files are not rewritten.
+        """Changes the type of a column, or of a nested field, element, key or value, to a wider type. The files are not
+        rewritten.
 
         The table property `delta.enableTypeWidening` must be `true`, except for a void column, which gets any type.
         Columns that a constraint or a generated column refers to keep their type.
@@ -269,7 +274,7 @@ class TableAlterer:
             data_type: the new type, such as `long` or `decimal(20,2)`.
             commit_properties: what to record with the commit.
 
-        Raises: SchemaMismatchError: the type cannot hold all values of the old one.
+        Raises: SchemaMismatchError: the new type cannot represent all values of the old type.
         """
         if isinstance(data_type, PrimitiveType):
             data_type = data_type.type
@@ -283,7 +288,8 @@ class TableAlterer:
         *,
         commit_properties: CommitProperties | None = None,
     ) -> int:
-        """Sets entries in the metadata of a column, such as `comment`; None removes one. Other entries are not changed.
+        """Sets entries in the metadata of a column, such as `comment`. The value None removes an entry. Other entries
+        are not changed.
 
         Entries that readers or writers act on, such as those that begin with `delta.`, cannot be set.
         """
@@ -298,7 +304,8 @@ class TableAlterer:
     def set_column_default(
         self, column: str, default: str, *, commit_properties: CommitProperties | None = None
     ) -> int:
-        """Sets the default value of a column, which it gets if a writer leaves it out (protocol: "Default Columns").
+        """Sets the default value of a column, which new rows get if a write does not include the column (protocol:
+        "Default Columns").
 
         Existing rows are not changed.
 
@@ -308,7 +315,8 @@ class TableAlterer:
             commit_properties: what to record with the commit.
 
         Raises:
-            InvalidArgumentError: the expression has no value of the column's type, or the column is generated.
+            InvalidArgumentError: the value of the expression does not have the column's type, or the column is
+            generated.
         """
         return self._commit(TableChange.set_default(column, default), commit_properties)
 
@@ -343,8 +351,8 @@ class TableAlterer:
             commit_properties: what to record with the commit.
 
         Raises:
-            InvalidArgumentError: there is such a constraint, or the condition cannot be evaluated, or it is not
-                true for a row of the table.
+            InvalidArgumentError: there is already a constraint with this name, the condition cannot be evaluated, or it
+                is not true for a row of the table.
         """
         pairs = options_argument(constraints, "constraints")
         return self._commit(TableChange.add_constraints(list(pairs.items())), commit_properties)

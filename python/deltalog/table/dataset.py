@@ -1,5 +1,5 @@
-"""The files of a table for pyarrow: the list that `deltalake` calls add actions, and a dataset that pyarrow reads
-itself.
+"""The files of a table for pyarrow: the list that `deltalake` calls add actions, and a dataset whose files pyarrow
+itself reads.
 """
 
 import functools
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 __all__ = ["TableDataset"]
 
-_ELSE = "read the rows by to_arrow(), which knows all features"
+_ELSE = "read the rows by to_arrow(), which supports all of these features"
 
 
 @checks_arguments
 class TableDataset(TableHandle):
-    """Files for pyarrow."""
+    """The methods of `DeltaTable` that describe its files for pyarrow."""
 
     def get_add_actions(self, flatten: bool = False) -> "pyarrow.Table":
         """Returns the live data files as `deltalake` does: a table of pyarrow, with one row per file.
 
         The columns are `path`, `size_bytes`, `modification_time`, `num_records`, and the structs `null_count`, `min`,
-        `max` and `partition`. `files()` has more, as a stream. Needs pyarrow.
+        `max` and `partition`. `files()` has more columns, and returns a stream. Needs pyarrow.
 
         Args:
-            flatten: whether the structs are columns such as `min.price`.
+            flatten: whether the fields of the structs become columns of their own, such as `min.price`.
         """
         import pyarrow
 
@@ -69,20 +69,21 @@ class TableDataset(TableHandle):
     ) -> "pyarrow.dataset.Dataset":
         """Returns the table as a dataset of pyarrow. Needs pyarrow.
 
-        If pyarrow can read the files of the table by itself, they are the fragments of the dataset. Each has the known
-        properties of its rows: the values of partition columns, and bounds of whole numbers, dates and texts. If it
-        cannot, because of deletion vectors, column mapping, or files outside the table or in a store, deltalog reads
-        the rows, and the dataset has no fragments: it is what `deltalog.pyarrow.dataset` returns.
+        If pyarrow can read the files of the table by itself, they are the fragments of the dataset. Each fragment has
+        an expression that holds for its rows: the values of partition columns, and bounds of integers, dates and
+        strings. If pyarrow cannot read them, because of deletion vectors, column mapping, or files outside the table or
+        in a store, deltalog reads the rows. The dataset is then the one that `deltalog.pyarrow.dataset` returns, and
+        has no fragments.
 
         Args:
-            partitions: selects files, by SQL or tuples as in `files()`. Fragments include all rows of a file that may
-                have a matching row; a dataset without fragments has the matching rows only.
+            partitions: selects files, by SQL or tuples as in `files()`. A fragment has all rows of a file that may
+                contain a matching row; a dataset without fragments has only matching rows.
             filesystem: a filesystem of pyarrow whose root is the table's directory. Not needed for files on the local
                 disk.
             parquet_read_options: options for `pyarrow.dataset.ParquetFileFormat`.
-            schema: a `pyarrow.Schema` for the rows; the table's if None.
-            as_large_types: refused if true; pass a `schema` with large types.
-            file_pruning_predicate: as `partitions`; both must hold.
+            schema: a `pyarrow.Schema` for the rows; None for the table's schema.
+            as_large_types: True is refused; pass a `schema` with large types instead.
+            file_pruning_predicate: another filter like `partitions`. Files must match both.
 
         Raises:
             UnsupportedFeatureError: a `filesystem`, `parquet_read_options` or `schema` was passed, and pyarrow cannot
@@ -166,7 +167,7 @@ def _files(table: TableHandle, predicate: str | None) -> "pyarrow.Table":
 
 
 def _local(uri: str) -> Any:
-    from urllib.request import url2pathname  # Takes long to import.
+    from urllib.request import url2pathname  # Imported here because importing urllib.request takes long.
 
     import pyarrow.fs
 
@@ -189,7 +190,7 @@ def _inside(path: str) -> str:
 
 
 def _known(file: dict[str, Any]) -> Any:
-    """Returns an expression for the known properties of a file's rows."""
+    """Returns an expression that is true for all rows of a file, from its partition values and bounds."""
     import pyarrow.dataset
 
     conditions = []
@@ -210,7 +211,7 @@ def _known(file: dict[str, Any]) -> Any:
 
 
 def _is_bound(value: object) -> bool:
-    """Returns whether a value certainly bounds a column.
+    """Returns whether a minimum or maximum in the log is certainly a bound of the column's values.
 
     Bounds of floats ignore NaN. Other writers truncate times, and write wrong bounds for large decimals.
     """

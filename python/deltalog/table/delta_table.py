@@ -61,7 +61,7 @@ class Metadata(Facts):
 
 @dataclass(frozen=True)
 class Protocol(Facts):
-    """What readers and writers of the table must support (protocol: "Protocol Evolution")."""
+    """The versions and table features that readers and writers must support (protocol: "Protocol Evolution")."""
 
     min_reader_version: int
     min_writer_version: int
@@ -84,42 +84,45 @@ class DeltaTable(
       `load_as_version()`, or a change of the table through this object.
     - Operations that change the table first read the log, and act on the newest version: `delete`, `update`, `merge`,
       `restore`, the methods of `alter` and `optimize`, `repair`, `recompute_statistics`, `vacuum`, `generate`,
-      `cleanup_metadata`, and appends by `write_deltalake`. The table is then at the version that it has committed, or
-      at a later one with the same rows.
+      `cleanup_metadata`, and appends by `write_deltalake`. Afterwards the table is at the version that was committed,
+      or at a later version with the same rows.
     - An overwrite by `write_deltalake` or `create` replaces the version whose rows were read through this object,
-      because the new rows may have been computed from them. This is the version that it opened, or the last one that
-      rows were read from, with its own commits. If another writer has changed the table after that, it is a conflict.
+      because the new rows may have been computed from them. This is the version that was opened, or the version from
+      which rows were last read, plus commits made through this object. If another writer has changed the table after
+      that version, the overwrite raises `CommitConflictError`.
     - A table that was opened with `version` or `timestamp`, or moved by `load_as_version()`, is pinned: it refuses
       all operations that change the table. `update_incremental()` moves to the newest version and removes the pin.
 
-    Threads may share a table. It can be pickled: with its location, version, whether it is pinned, allowed roots, and a
-    function as credential provider, but without storage options, so that no secret leaves the process.
+    Threads may share a table. A table can be pickled: the pickle contains its location, its version, whether it is
+    pinned, its allowed roots, and a credential provider that is a function, but no storage options, so that no secret
+    leaves the process.
 
     Args:
         table_uri: a path, or a URL with the scheme `file`, `s3` (also `s3a`), `gs` or `abfss` (also `az`).
-        version: the version to open; the newest if neither this nor `timestamp` is given.
+        version: the version to open; the newest if neither `version` nor `timestamp` is given.
         timestamp: opens the version that was the newest at this time; a `datetime` (without a zone: UTC), or ISO 8601
             text. A time before the first commit or after the last is refused.
         storage_options: options of the store, with the same names as in `deltalake`. They override the environment.
-            Local files have none: an option is refused. For S3, `aws_profile` names a profile of the AWS tools. See
+            Options are refused for local files. For S3, `aws_profile` names a profile of the AWS tools. See
             `docs/stores.md`.
-        credential_provider: hands out credentials for the store, instead of options or the environment: a session of
-            boto3, a credential of azure-identity, credentials of google-auth, or a function without arguments. It
-            returns what these objects do, or a mapping such as `{"access_key_id": ..., "secret_access_key": ...,
-            "session_token": ..., "expires_at": ...}` or `{"token": ..., "expires_at": ...}` (a datetime, text in
-            ISO 8601, or seconds since the epoch). It is called again some minutes before they expire, on another
-            thread, and never twice at the same time. If they do not expire, it is called once. Tables that are open at
-            the same time with the same object and options share what it returns. A pickled table includes a function,
-            if it can be pickled, but no object of these packages.
+        credential_provider: provides credentials for the store, instead of options or the environment: a boto3 session,
+            a credential of azure-identity, credentials of google-auth, or a function without arguments. The function
+            returns one of these objects, or a mapping such as `{"access_key_id": ..., "secret_access_key": ...,
+            "session_token": ..., "expires_at": ...}` or `{"token": ..., "expires_at": ...}` (a datetime, text in ISO
+            8601, or seconds since the epoch). The provider is called again some minutes before the credentials expire,
+            on another thread, and never twice at the same time. If they do not expire, it is called once. Tables that
+            are open at the same time with the same provider and options share the credentials. A pickled table includes
+            a provider that is a function, if it can be pickled, but no object of these packages.
         staged_commits: for a table that a catalog manages (table feature `catalogManaged`), the commits that
             the catalog has accepted and not published yet, or an empty list. Each is the name or path of a
             file in `_delta_log/_staged_commits`, or its version and its bytes. Such a table cannot be opened
             by its path alone.
-        allowed_roots: paths or URLs below which data files and deletion vectors may lie, in addition to
-            the table's own location. A shallow clone has files in the table that it was cloned from. A file outside all
-            roots is refused.
-        max_age: accepts a version that this process knows to have been the newest at most so many seconds ago. Then
-            nothing is read now, and the log is read in the background. Only applies if the newest version is opened.
+        allowed_roots: paths or URLs of directories that may contain data files and deletion vectors, in addition to the
+            table's own location. A shallow clone refers to files of the table from which it was cloned. A file outside
+            all roots is refused.
+        max_age: a number of seconds. If this process has read the log of the table within that time, the newest version
+            that it has seen is opened without reading anything, and the log is read in the background. Only applies if
+            neither `version` nor `timestamp` is given.
 
     Raises:
         NotATableError: there is no table.
@@ -163,7 +166,9 @@ class DeltaTable(
         *,
         credential_provider: CredentialProvider | None = None,
     ) -> bool:
-        """Returns whether there is a Delta table, readable or not. Raises an error if the store does not answer."""
+        """Returns whether there is a Delta table at the location, even if deltalog cannot read it. Raises an error if
+        the store does not answer.
+        """
         location = location_argument(table_uri)
         return _internal.table_exists(
             location, store_argument(location, storage_options, credential_provider)
@@ -194,17 +199,17 @@ class DeltaTable(
         Existing Tables"). Definitions that are invalid, or that deltalog could not write, are refused before anything
         is written.
 
-        A table that is replaced (mode `overwrite`) keeps its history, its features, the progress of applications and
-        the domains of users, and, unless `configuration` sets them, `delta.enableRowTracking`,
-        `delta.enableDeletionVectors` and `delta.checkpointPolicy`. Everything else is as in a new table: schema,
-        partitioning, clustering, constraints, other properties, rows and the id. Every writer that has read the old
-        table conflicts with the replacement.
+        A table that is replaced (mode `overwrite`) keeps its history, its features, the recorded versions of
+        applications, the metadata domains of users, and, unless `configuration` sets them, `delta.enableRowTracking`,
+        `delta.enableDeletionVectors` and `delta.checkpointPolicy`. Everything else is replaced: schema, partitioning,
+        clustering, constraints, other properties, rows and the table id. A write that was prepared for the old table
+        fails with a conflict.
 
         Args:
-            table_uri: a path, a `file://` URL, or a table, which passes on its version, its storage options and its
-                allowed roots. Pass the table that `data` are computed from. The mode `overwrite` then replaces exactly
-                the version that was read through it, see `DeltaTable`: if another writer has added or removed files
-                since, it raises `CommitConflictError`. Afterwards the table is at the committed version.
+            table_uri: a path, a URL, or a `DeltaTable`, whose version, storage options and allowed roots are used. If
+                `data` was computed from a table, pass that `DeltaTable`. The mode `overwrite` then replaces exactly the
+                version that was read through it (see `DeltaTable`): if another writer has added or removed files since,
+                the call raises `CommitConflictError`. Afterwards the table is at the committed version.
             schema: a `Schema`, or anything with `__arrow_c_schema__`, such as a `pyarrow.Schema`. A `Field` of a
                 `Schema` can be generated, have a default value, or be an identity column. If None, the schema of `data`
                 is used.
@@ -220,21 +225,21 @@ class DeltaTable(
             name: name of the new table.
             description: description of the new table.
             configuration: properties of the new table.
-            storage_options: options of the store, see `DeltaTable`.
-            credential_provider: what returns credentials for the store, see `DeltaTable`.
+            storage_options: storage options, see `DeltaTable`.
+            credential_provider: provides credentials for the store, see `DeltaTable`.
             commit_properties: what to record with the commit.
             writer_properties: how the files of `data` are encoded, as for `write_deltalake`.
 
         Raises:
             TableAlreadyExistsError: there is a table, and the mode is `error`.
             SchemaMismatchError: a table cannot have this schema or partitioning, or `data` do not fit it.
-            InvalidArgumentError: rules contradict each other, an expression cannot be evaluated, a column cannot be
-                clustered by, or the table that was to be replaced is append-only, or is pinned to a version.
+            InvalidArgumentError: rules contradict each other, an expression cannot be evaluated, a column cannot be a
+                clustering column, or the table that was to be replaced is append-only, or is pinned to a version.
             CommitConflictError: another writer has changed the table that was to be replaced. Nothing was committed.
             UnsupportedFeatureError: a property or a type needs a feature that cannot be written yet.
         """
         if isinstance(table_uri, DeltaTable) and data is table_uri:
-            data = table_uri.to_arrow()  # Before it is asked what was read.
+            data = table_uri.to_arrow()  # This happens before the table is asked which version was read.
         uri, options, base = target_argument(
             table_uri, storage_options, credential_provider, mode, "table_uri"
         )
@@ -296,7 +301,7 @@ class DeltaTable(
         return [".".join(path) for path in self._snapshot.clustering_columns()]
 
     def protocol(self) -> Protocol:
-        """Returns what readers and writers must support."""
+        """Returns the protocol: the versions and table features that readers and writers must support."""
         snapshot = self._snapshot
         return Protocol(
             snapshot.min_reader_version,
@@ -307,7 +312,7 @@ class DeltaTable(
 
     @property
     def alter(self) -> TableAlterer:
-        """The changes of the table that write no data: properties, features, columns and constraints."""
+        """Methods that change the definition of the table: properties, features, columns and constraints."""
         return TableAlterer(self)
 
     def clone(
@@ -325,15 +330,15 @@ class DeltaTable(
         """Clones this version to another location, as a copy or as a table that refers to the same files.
 
         The clone has the rows, the schema, the partitioning, the clustering columns, the properties and the features of
-        this version, and a history of its own. With row tracking, its rows get new ids.
+        this version, and a separate history. With row tracking, its rows get new ids.
 
-        A deep clone (the default) has copies of all files. Repeated with the mode `overwrite`, it copies only what is
-        new, and a clone of the same version changes nothing.
+        A deep clone (the default) has copies of all files. If it is repeated with the mode `overwrite`, only new files
+        are copied; cloning the same version again changes nothing.
 
         A shallow clone refers to the files of this table. Its readers must allow that: `DeltaTable(target_uri,
-        allowed_roots=result.allowed_roots)`; the JVM connector does without. A VACUUM of this table does not know about
-        its clones, and breaks them if it deletes files that they refer to. A VACUUM of the clone only deletes files in
-        its own directory.
+        allowed_roots=result.allowed_roots)`. The JVM connector reads such a clone without this. A VACUUM of this table
+        ignores its clones, and a clone becomes unreadable if VACUUM deletes a file to which it refers. A VACUUM of the
+        clone only deletes files in its own directory.
 
         Args:
             target_uri: a path, or a URL. The clone must not be inside of this table, nor this table inside of the
@@ -341,19 +346,20 @@ class DeltaTable(
             shallow: whether the clone refers to the files of this table.
             mode: what to do if a table exists: fail (`error`), leave it unchanged (`ignore`), or replace it in one
                 commit (`overwrite`).
-            configuration: properties that the clone has instead of this table's.
+            configuration: properties of the clone, which take precedence over the properties of this table.
             storage_options: options of the clone's store, see `DeltaTable`.
-            credential_provider: what returns credentials for the clone's store, see `DeltaTable`.
+            credential_provider: provides credentials for the clone's store, see `DeltaTable`.
             commit_properties: what to record with the commit. Its `app_transactions` must be empty.
             dry_run: whether nothing is copied and committed. The metrics then say what would be done.
 
         Raises:
             TableAlreadyExistsError: there is a table, and the mode is `error`.
-            InvalidArgumentError: the clone would be onto or inside of this table, a property cannot be set, or the
+            InvalidArgumentError: the target is this table or a directory inside it, a property cannot be set, or the
                 table that is to be replaced is append-only.
-            MissingFileError: a file of this version is no longer there.
+            MissingFileError: a file of this version no longer exists.
             CommitConflictError: another writer has changed the table that was to be replaced.
-            UnsupportedFeatureError: a shallow clone in another store, or a table that cannot be written.
+            UnsupportedFeatureError: a shallow clone would be in another store, or the table that would be replaced has
+            a feature that deltalog cannot write.
         """
         location = location_argument(target_uri, "target_uri")
         metrics, version, roots = _internal.clone_table(
@@ -405,7 +411,7 @@ class DeltaTable(
             VersionNotFoundError: there is no such version or time.
             InvalidArgumentError: the table is append-only, or is pinned to
                 a version.
-            MissingFileError: files are no longer there. The message names them.
+            MissingFileError: files of the earlier version no longer exist. The message names them.
             CommitConflictError: the table has changed, or a VACUUM may still be deleting the files.
         """
         snapshot = self._newest_to_change()
@@ -450,7 +456,7 @@ class DeltaTable(
         return _reopen, (type(self), *place, provider, opened.seen, opened.is_pinned)
 
     def __copy__(self) -> "DeltaTable":
-        """Returns a table at the same version. The two are independent from then on."""
+        """Returns another `DeltaTable` at the same version. Changes of one do not affect the other."""
         table = type(self).__new__(type(self))
         table.__dict__.update(self.__dict__)
         return table
@@ -461,12 +467,12 @@ class DeltaTable(
 
     def __repr__(self) -> str:
         if "_opened" not in self.__dict__:
-            return "DeltaTable(not opened)"  # A debugger shows what `__init__` has refused to open.
+            return "DeltaTable(not opened)"  # A debugger may show an object whose `__init__` has raised an error.
         return f"DeltaTable('{self.table_uri}', version={self.version()})"
 
     def _repr_html_(self) -> str | None:
-        """Returns what notebooks show: size, columns, and last commits."""
-        from deltalog.table.notebook import table_html  # Only notebooks need it.
+        """Returns the table as HTML for notebooks: size, columns, and last commits."""
+        from deltalog.table.notebook import table_html  # Imported here because only notebooks need this module.
 
         return table_html(self) if "_opened" in self.__dict__ else None
 
@@ -494,7 +500,7 @@ def _reopen(
 
 
 def ensure_no_options(**options: object) -> None:
-    """Refuses options of the store for a table that is open, which has its own."""
+    """Refuses storage options and credentials for a `DeltaTable`, which was opened with its own."""
     for option, passed in options.items():
         if passed:
             refused = InvalidArgumentError(f"{option} cannot be passed with a table, which has its own")

@@ -6,9 +6,9 @@ __all__ = ["TableFeatures"]
 
 
 class TableFeatures(str, Enum):
-    """Table features by the names that `deltalake` has for them. Each is the text of the protocol's name.
+    """Table features under the names that `deltalake` uses. The value of each is the feature's name in the protocol.
 
-    Wherever a feature is expected, its name as text does the same: `"deletionVectors"`.
+    Methods that take a feature also accept its name as a string: `"deletionVectors"`.
     """
 
     AppendOnly = "appendOnly"

@@ -23,8 +23,8 @@ from deltalog.schema import Schema
 __all__ = ["Opened", "TableHandle", "caught_up"]
 
 _MOST_OWN_COMMITS = 100
-"""The maximum number of its own commits that a table remembers while other writers' commits are among them, before it
-examines the latter.
+"""The maximum number of its own commits that a table remembers while there are commits of other writers between them.
+At this number, it examines the other writers' commits.
 """
 
 _MOST_COMMITS_BEHIND = 8
@@ -41,15 +41,15 @@ class Opened(NamedTuple):
 
     snapshot: _internal.Snapshot
     seen: int
-    """The version whose rows the caller has read, or that the caller has committed on top of it. An overwrite replaces
-    it.
+    """The version whose rows the caller has read, or a version that the caller has committed directly after it. An
+    overwrite replaces this version.
     """
     is_pinned: bool = False
-    """Whether the caller has chosen the version."""
+    """Whether the caller has chosen the version that is open."""
     committed: int | None = None
     """A later version that the table has committed but not opened yet."""
     own: tuple[int, ...] = ()
-    """Versions after `seen` that the table has committed, with other writers' versions in between."""
+    """Versions after `seen` that this table has committed, with versions of other writers in between."""
 
     @staticmethod
     def at(snapshot: _internal.Snapshot, *, is_pinned: bool = False) -> "Opened":
@@ -67,8 +67,8 @@ class TableHandle:
 
     - A table that was opened without a version follows its location: operations that change it first read the log, and
       act on the newest version. A table at a version that the caller chose is pinned, and refuses changes.
-    - An overwrite replaces the version that the caller has seen. A change may move the table on to versions of other
-      writers, which do not count as seen until their rows are read.
+    - An overwrite replaces the version that the caller has seen. When a change moves the table to a version that
+      another writer has committed, this version does not count as seen until its rows are read.
     - A committed version is opened only when it is read; until then it costs nothing.
     """
 
@@ -78,13 +78,13 @@ class TableHandle:
 
     @property
     def _snapshot(self) -> _internal.Snapshot:
-        """The version that is open: at least the one that the table has committed last."""
+        """The version that is open. It is never older than the last version that this table has committed."""
         opened = self._opened
         return opened.snapshot if opened.committed is None else self._move(caught_up).snapshot
 
     @property
     def _rows(self) -> _internal.Snapshot:
-        """The version that is open, for a caller that reads its rows."""
+        """The version that is open, for a caller that reads its rows: the version is recorded as seen."""
         opened = self._opened
         if opened.committed is None and opened.seen == opened.snapshot.version:
             return opened.snapshot
@@ -111,20 +111,19 @@ class TableHandle:
         staged_commits: Iterable[StagedCommit] | None = None,
         max_age: float | timedelta | None = None,
     ) -> None:
-        """Goes to the newest version, reading only the commits that are new. A pinned table follows its location again.
+        """Moves to the newest version, reading only the new commits. This removes the pin of a pinned table.
 
         Several threads may call it at the same time: a slow call never moves the table back behind a version that
         another call has opened.
 
         Args:
-            staged_commits: the commits that the table's catalog lists by now, if a catalog manages the table.
-            max_age: accepts a version that was the newest at most so many seconds ago. If the log was last read within
-                that time, the call returns at once, and the log is read in the background. If that fails, calls raise
-                the error once the last successful read is older than `max_age`; if the table was replaced, the next
-                call raises it.
+            staged_commits: if a catalog manages the table, the commits that the catalog lists now.
+            max_age: a number of seconds. If the log was last read within that time, the call returns at once, and the
+                log is read in the background. If reading in the background fails, calls raise the error once the last
+                successful read is older than `max_age`. If the table was replaced, the next call raises an error.
 
         Raises:
-            DeltaError: as opening the table; the version that is open stays open.
+            DeltaError: for the same reasons as when a table is opened. The version that is open stays open.
         """
         limit = span_argument(max_age, "max_age")
         if limit is None:
@@ -143,8 +142,8 @@ class TableHandle:
         self._move(newer)
 
     def _keeper(self, snapshot: _internal.Snapshot) -> _internal.Recent:
-        """Returns the object that keeps the newest snapshot. A forked child has its own, because a thread of its parent
-        may have been changing the other one.
+        """Returns the object that keeps the newest snapshot. A forked child process uses its own object, because a
+        thread of its parent may have been changing the parent's object during the fork.
         """
         process, recent = os.getpid(), self._recent
         if recent is None or recent[0] != process:
@@ -170,7 +169,7 @@ class TableHandle:
         self._move(lambda opened: Opened.at(opened.snapshot.at(number, None), is_pinned=True))
 
     def _newest_to_change(self) -> _internal.Snapshot:
-        """Goes to the newest version, which is about to be changed, and returns it.
+        """Moves to the newest version, because the caller is about to change it, and returns it.
 
         Raises:
             InvalidArgumentError: the table is pinned to a version.
@@ -208,8 +207,8 @@ class TableHandle:
         )
 
     def _has_written(self, answer: int | AlreadyApplied | None) -> None:
-        """Does the same as `_has_committed` for the outcome of a write. If the write had already been done, the table
-        includes it afterwards.
+        """Does the same as `_has_committed` for the outcome of a write. If the write was skipped because it had been
+        committed before, the table is moved to a version that includes it.
         """
         if isinstance(answer, AlreadyApplied):
             self._has_committed(answer.table_version, is_own=False)
@@ -217,7 +216,7 @@ class TableHandle:
             self._has_committed(answer)
 
     def _has_committed(self, *versions: int | None, is_own: bool = True) -> None:
-        """Records the `versions` that the table has committed, if any. They are opened on demand."""
+        """Records the `versions` that this table has committed, if any. They are opened when they are needed."""
         with _swap:
             opened = self._opened
             if opened.is_pinned:
@@ -239,8 +238,8 @@ class TableHandle:
         return filter_argument(filters, self.schema(), name)
 
     def _move(self, to: Callable[[Opened], Opened]) -> Opened:
-        """Replaces the open state by the result of `to`, and returns it. Repeats this if another thread has replaced
-        the state first.
+        """Replaces the open state by the result of the function `to`, and returns the new state. Repeats this if
+        another thread has replaced the state first.
         """
         while True:
             before = self._opened
@@ -259,8 +258,8 @@ def caught_up(opened: Opened) -> Opened:
 
 
 def _settled(opened: Opened) -> Opened:
-    """Does the same as `caught_up` for a table whose versions after `seen` come from other writers and change it. Own
-    commits after these versions are not remembered.
+    """Does the same as `caught_up`, if versions of other writers after `seen` have changed the table. The table's own
+    commits after these versions are then forgotten.
     """
     opened = caught_up(opened)
     if opened.seen == opened.snapshot.version:

@@ -1,4 +1,4 @@
-"""The content of a table's log, and its checkpoints, compactions and checksums."""
+"""The methods of `DeltaTable` for the content of its log, and for checkpoints, compactions and checksums."""
 
 import json
 from collections.abc import Iterator
@@ -22,12 +22,12 @@ class Commit:
 
     @property
     def version(self) -> int:
-        """The version."""
+        """The version that the commit has made."""
         return self._commit.version
 
     @property
     def timestamp(self) -> int:
-        """When it was committed, in milliseconds since the epoch."""
+        """The time of the commit, in milliseconds since the epoch."""
         return self._commit.timestamp_ms
 
     @property
@@ -47,7 +47,7 @@ class Commit:
 
 @checks_arguments
 class TableLog(TableHandle):
-    """The log of a table: commits, checkpoints, checksums."""
+    """The methods of `DeltaTable` for its log: commits, checkpoints, checksums."""
 
     def history(self, limit: int | None = None) -> list[dict[str, Any]]:
         """Returns the commits up to this version, newest first, at most `limit`.
@@ -88,8 +88,9 @@ class TableLog(TableHandle):
     def commits(self, start: int = 0) -> Iterator[Commit]:
         """Returns the commits from version `start` on, up to the newest of the log, even if an older version is open.
 
-        Each commit is read on demand, so that memory holds one at a time. There are none if `start` is the version
-        after the newest. A program that follows a table asks for that version again later.
+        Each commit is read when the iterator reaches it, so only one is in memory at a time. If `start` is the version
+        after the newest, there are no commits. A program that waits for new commits calls the method again later with
+        the same `start`.
 
         Raises:
             VersionNotFoundError: the commit of a version was cleaned up, or `start` is later than the version after
@@ -119,7 +120,8 @@ class TableLog(TableHandle):
         return self._snapshot.deleted_file_retention
 
     def ensure_removable(self) -> None:
-        """Checks that rows may be deleted or changed (protocol: "Append-only Tables").
+        """Checks that the table is not append-only, so that rows may be deleted or changed (protocol: "Append-only
+        Tables").
 
         Raises:
             InvalidArgumentError: the table is append-only.
@@ -129,16 +131,16 @@ class TableLog(TableHandle):
     def verify(self) -> Verification:
         """Compares this version, replayed from the log, with its checksum file, if there is one.
 
-        Differences are part of the result; they are not raised.
+        Differences do not raise an error; they are part of the result.
         """
         return Verification._of(self._snapshot)
 
     def cleanup_metadata(self, *, dry_run: bool = False) -> list[str]:
         """Deletes the part of the table's log that is older than its retention (protocol: "Metadata Cleanup").
 
-        The retention is the property `delta.logRetentionDuration`, 30 days if it is not set. Versions expire by
-        whole days, and only those before a checkpoint are deleted, so that every later version stays readable.
-        Data files are not deleted. A commit does the same after it has written a checkpoint, unless the property
+        The retention is the property `delta.logRetentionDuration`, 30 days if it is not set. Versions expire by whole
+        days, and only versions before a checkpoint are deleted, so that every later version stays readable. Data files
+        are not deleted. A commit does the same after it has written a checkpoint, unless the property
         `delta.enableExpiredLogCleanup` is false.
 
         Args:
@@ -158,7 +160,8 @@ class TableLog(TableHandle):
     def compact_logs(self, starting_version: int, ending_version: int) -> None:
         """Writes the commits of a range of versions into one more file (protocol: "Log Compaction Files").
 
-        Readers need that file instead of the commits, which remain. If the file already exists, it is not written.
+        Readers can then read that file instead of the commits, which are not deleted. If the file already exists,
+        nothing is written.
 
         Args:
             starting_version: the first version.
@@ -189,10 +192,11 @@ class TableLog(TableHandle):
         return self._snapshot.transaction_versions().get(app_id)
 
     def find_commit(self, transaction_id: str) -> int | None:
-        """Finds the version that a transaction has committed, in the newest state of the log.
+        """Returns the version that a transaction has committed, after reading the newest state of the log.
 
-        Determines the outcome of a write that raised `CommitStateUnknownError`; pass the error's `transaction_id`. If
-        the write was to create the table and opening it raises `NotATableError`, nothing was committed.
+        Use it to find out whether a write that raised `CommitStateUnknownError` was committed: pass the error's
+        `transaction_id`. If the write was to create the table and opening it raises `NotATableError`, nothing was
+        committed.
 
         Returns:
             The version; None if no commit of the log carries the id. Commits that were cleaned up are not found.
@@ -202,10 +206,10 @@ class TableLog(TableHandle):
     def create_checkpoint(self) -> None:
         """Writes a checkpoint of the version that is open, so that readers need no older commits.
 
-        Its form follows from the table's properties: `delta.checkpointPolicy`,
+        The format of the checkpoint depends on the table's properties: `delta.checkpointPolicy`,
         `delta.checkpoint.writeStatsAsJson` and `delta.checkpoint.writeStatsAsStruct`. Writes do this on their own,
-        every `delta.checkpointInterval` versions. A checkpoint does not change the table, so a table that is pinned to
-        a version can have one, too.
+        every `delta.checkpointInterval` versions. A checkpoint does not change the table, so this also works for a
+        table that is pinned to a version.
 
         Raises:
             DeltaError: the table cannot be read or written. It is unchanged.

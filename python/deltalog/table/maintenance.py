@@ -18,16 +18,16 @@ _MODE = "symlink_format_manifest"
 
 
 def generate(snapshot: _internal.Snapshot, mode: str = _MODE) -> int:
-    """Writes the manifests of the newest version. Returns this version."""
+    """Writes manifests of the newest version's files. Returns the version."""
     if mode.lower() != _MODE:
-        raise wrong_argument("mode", mode, f"{_MODE!r}, the only mode there is")
+        raise wrong_argument("mode", mode, f"{_MODE!r}, which is the only mode")
     version, _, _ = _internal.generate_manifests(snapshot)
     return version
 
 
 @checks_arguments
 class TableMaintenance(TableHandle):
-    """Files that are no longer needed, files that are missing, statistics, and manifests for other engines."""
+    """The methods of `DeltaTable` for VACUUM, statistics, FSCK and manifests."""
 
     def vacuum(
         self,
@@ -44,21 +44,22 @@ class TableMaintenance(TableHandle):
 
         A file is needed if it is part of the newest version, or was removed from the table within the retention. Other
         files are deleted if they were written before the retention began, so that files of writes in progress are kept.
-        Older versions can then no longer be read. Files and directories that begin with `_` or `.` are never deleted,
-        apart from `_change_data` and partitions, and neither are other tables in the table's directory.
+        After a VACUUM, older versions can no longer be read. Files and directories whose names begin with `_` or `.`
+        are never deleted, apart from `_change_data` and the directories of partitions. Other tables inside the table's
+        directory are not deleted either.
 
-        The table does not know its shallow clones. They need its files, perhaps including some that were removed from
-        this table, and a VACUUM may break them.
+        The table does not know its shallow clones. They may need files that were removed from this table, so a VACUUM
+        may make them unreadable.
 
         Args:
-            retention_hours: how long files are kept after they were removed; without it the table's property
+            retention_hours: how long files are kept after they were removed; by default the table's property
                 `delta.deletedFileRetentionDuration`, or 7 days. It must be longer than the longest write and the
                 longest query of an old version.
             dry_run: delete nothing.
             enforce_retention_duration: refuses a retention that is shorter than the table's.
-            full: lists all files. Otherwise only files that were removed since the last VACUUM according to the log are
-                found, and files that a failed write has left are not.
-            keep_versions: versions whose files are kept, however old they are.
+            full: find files by listing the whole table. If False, only files that commits have removed since the last
+                VACUUM are found, by reading the log; files that failed writes have left are not found.
+            keep_versions: versions whose files are kept, regardless of their age.
             inventory: finds the files in an inventory of the store instead of listing it: an Arrow stream with the
                 columns `path` (full paths, not encoded), `length`, `isDir` and `modificationTime` (milliseconds since
                 the epoch, or a timestamp).
@@ -69,8 +70,8 @@ class TableMaintenance(TableHandle):
             also has their sizes, and the reasons why they may be deleted.
 
         Raises:
-            InvalidArgumentError: the retention is shorter than the table's, the inventory is of another place, or
-                the table is pinned to a version.
+            InvalidArgumentError: the retention is shorter than the table's, the inventory describes another location,
+                or the table is pinned to a version.
             VersionNotFoundError: with `full=False`, the log does not reach back to the last VACUUM.
             UnsupportedFeatureError: the table cannot be written, a catalog manages it, or its retention is not a time
                 span in weeks or smaller units.
@@ -99,12 +100,13 @@ class TableMaintenance(TableHandle):
         inventory: object | None = None,
         commit_properties: CommitProperties | None = None,
     ) -> VacuumPlan:
-        """Finds the files that the newest version of the table no longer needs, with sizes and reasons.
+        """Finds the files that the newest version of the table no longer needs, with their sizes and the reasons.
 
-        Arguments and errors are the same as in `vacuum`. The plan can be inspected, and carried out with `delete()`.
+        Takes the same arguments, and raises the same errors, as `vacuum`. You can inspect the plan, and delete the
+        files with its method `delete()`.
         """
         if inventory is not None and not full:
-            refused = InvalidArgumentError("an inventory stands for a listing of all files")
+            refused = InvalidArgumentError("an inventory replaces the listing of all files, so full cannot be False")
             raise hinted(refused, "pass full=True, or no inventory")
         versions = versions_argument(keep_versions)
         arguments = VacuumArguments(
@@ -125,36 +127,36 @@ class TableMaintenance(TableHandle):
         dry_run: bool = False,
         commit_properties: CommitProperties | None = None,
     ) -> dict[str, Any]:
-        """Computes statistics for files of the newest version that have none or poor ones.
+        """Computes statistics for files of the newest version whose statistics are missing or poor.
 
         Statistics are poor if they lack the number of rows, or lack values for an indexed column
         (`delta.dataSkippingStatsColumns`, `delta.dataSkippingNumIndexedCols`), or if their bounds are wide although no
         row is deleted. New statistics come from the footer of a file, and from its rows if the footer is not enough. No
-        data file is written, and readers of changes see nothing. Files that another writer changes in the meantime are
-        left out. A table with very many files needs several commits; commits that were made are kept if something fails
-        later.
+        data file is written, and the change data feed shows no change. Files that another writer changes in the
+        meantime are skipped. A table with very many files needs several commits; if something fails later, earlier
+        commits stand.
 
-        Statements remove files without reading them only by statistics that deltalog has computed, not by statistics of
-        other writers, and only deltalog's show that doubles have no NaN. Statistics of another writer's file are
-        replaced by deltalog's own if these come from its rows, or from the footer of a file that Spark or deltalog has
-        written.
+        Only statistics that deltalog has computed let a statement remove files without reading them, and show that a
+        column of doubles has no NaN. If the statistics come from another writer, this method replaces them by
+        deltalog's own, which are computed from the rows, or from the footer if Spark or deltalog has written the file.
 
         Args:
             predicate: which partitions, as SQL on partition columns; all by default.
-            all_files: whether statistics of all files are computed. Statistics of files with deletion vectors
-                become exact, which takes reading their rows.
+            all_files: whether statistics of all files are computed. The statistics of files with deletion vectors then
+                become exact, which requires reading their rows.
             dry_run: whether to read and commit nothing. `numFilesChosen` is then the number of files that would be
                 read.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
 
         Returns:
             The metrics: `numFilesConsidered`, `numFilesChosen`, `numUpdatedFiles`, `numFilesByFooter`,
-            `numFilesByRows`, and `numFilesGivenUp`, which another writer has changed in the meantime.
+            `numFilesByRows`, and `numFilesGivenUp`, the number of files that another writer has changed in the
+            meantime.
 
         Raises:
-            InvalidArgumentError: the predicate reads other than partition columns, or the table is pinned to a version.
-            MissingFileError, CorruptDataError: a file cannot be read.
-            CommitConflictError: another writer has changed the metadata or the protocol.
+            InvalidArgumentError: the predicate uses columns that are not partition columns, or the table is pinned to a
+            version. MissingFileError, CorruptDataError: a file cannot be read. CommitConflictError: another writer has
+            changed the metadata or the protocol.
         """
         metrics, version = _internal.recompute_statistics(
             self._newest_to_change(), predicate, all_files, dry_run, commit_arguments(commit_properties)
@@ -165,27 +167,26 @@ class TableMaintenance(TableHandle):
     def check(self, level: Literal["files", "footers", "rows"] = "footers") -> _internal.ArrowStream:
         """Checks whether the files of this version exist and match the log.
 
-        Nothing is changed. A file counts as missing only if the store says so: a request that fails otherwise is an
-        error.
+        Nothing is changed. A file counts as missing only if the store answers that it does not exist. If a request
+        fails for another reason, the method raises an error.
 
         The columns of the result are
 
         - `path`: as in `files()`.
-        - `problem`: `missing file`, `wrong size`, `damaged file`, `unsupported file` (an encrypted one, or one with
-          a codec that this version does not know: it may be whole), `wrong row count` (another one than in the
-          statistics), `missing vector`, `damaged vector` (checksum, number or positions of rows), `wrong
-          statistics` (queries may overlook rows), or `unreferenced file` (no file and no tombstone of the newest
-          version: older ones may need it; a VACUUM deletes it when it is old enough; change data files are not
-          looked at).
+        - `problem`: `missing file`, `wrong size`, `damaged file`, `unsupported file` (it is encrypted or has an unknown
+          codec, and may be intact), `wrong row count` (not the number in the statistics), `missing vector`, `damaged
+          vector` (checksum, number or positions of rows), `wrong statistics` (queries may overlook rows), or
+          `unreferenced file` (the newest version neither contains it nor records its removal; older versions may need
+          it, and VACUUM deletes it when it is old enough; change data files are not checked).
         - `detail`: what was found.
-        - `partition_values`: the texts of the log by column; NULL for an unreferenced file.
+        - `partition_values`: the partition values as the log writes them, by column; NULL for an unreferenced file.
         - `size` and `modification_time`: as in the log; for an unreferenced file as in the store.
         - `num_rows`: the rows of the file that are not deleted, if the log has their number.
 
         Args:
-            level: `files` looks for data files and files of deletion vectors, and at sizes; `footers` also reads the
-                footers of data files, and deletion vectors; `rows` also reads all rows, and compares them with the
-                statistics.
+            level: `files` checks that data files and deletion vector files exist, and their sizes; `footers` also reads
+                the footers of data files, and the deletion vectors; `rows` also reads all rows, and compares them with
+                the statistics.
 
         Returns:
             An Arrow stream, one row per problem.
@@ -207,9 +208,9 @@ class TableMaintenance(TableHandle):
     ) -> dict[str, Any]:
         """Removes files that no longer exist from the newest version, in one commit, together with their rows.
 
-        Look at `check()` or a dry run first, and restore files if there are copies: otherwise their rows are lost. It
-        cannot be known which rows these were, so a change data feed of this version cannot be read. Nothing is deleted
-        in the store.
+        Look at the result of `check()` or a dry run first, and copy the files back if you have copies: otherwise their
+        rows are lost. Because it is unknown which rows these were, the change data feed of the new version cannot be
+        read. No file is deleted from the store.
 
         Args:
             dry_run: whether nothing is committed.
@@ -227,9 +228,9 @@ class TableMaintenance(TableHandle):
             committed.
 
         Raises:
-            InvalidArgumentError: the table is append-only, and files are missing; or it is pinned to a version.
-            MissingFileError, CorruptDataError: deletion vectors are not there or do not fit, and their files are not
-                to be dropped. A dry run says so too. Nothing was committed.
+            InvalidArgumentError: files are missing and the table is append-only, or the table is pinned to a version.
+            MissingFileError, CorruptDataError: deletion vectors are missing or do not fit their files, and the
+                arguments do not allow removing these files. A dry run raises this error, too. Nothing was committed.
             CommitConflictError: another writer has removed one of the files.
         """
         metrics, files, version = _internal.repair(
@@ -246,16 +247,16 @@ class TableMaintenance(TableHandle):
     def generate(self, mode: str = _MODE) -> int:
         """Writes manifests of the files of the newest version, for Presto, Athena and others that read Hive's format.
 
-        They are in `_symlink_format_manifest/`, one for each partition that has files, with one full path per
-        line; manifests of other partitions are deleted. With the table property
-        `delta.compatibility.symlinkFormatManifest.enabled` each commit brings them up to date, and if that fails
-        there is a warning in the log. A client other than deltalog and the JVM connector does not do so.
+        The manifests are in `_symlink_format_manifest/`. Each partition that has files has one manifest, with one full
+        path per line; manifests of other partitions are deleted. With the table property
+        `delta.compatibility.symlinkFormatManifest.enabled`, each commit by deltalog or the JVM connector updates the
+        manifests; if that fails, deltalog logs a warning. Other clients do not update them.
 
         Args:
             mode: `symlink_format_manifest`, in upper or lower case.
 
         Returns:
-            The version that the manifests show.
+            The version whose files the manifests list.
 
         Raises:
             InvalidArgumentError: the table is pinned to a version.

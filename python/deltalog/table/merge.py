@@ -13,20 +13,20 @@ __all__ = ["MergeArguments", "MergeClause", "TableMerger", "sql_values"]
 
 
 class MergeClause(NamedTuple):
-    """A clause, in the form that the binary takes."""
+    """A clause of a MERGE, as an argument of the compiled module."""
 
     by_source: bool
-    """Whether it applies to rows of the table without a match."""
+    """Whether the clause applies to rows of the table that match no source row."""
     action: str
     """`update`, `delete` or `insert`."""
     condition: str | None
     values: Sequence[tuple[str, str]] | None
-    """SQL by column; None for all columns of the source."""
+    """The assigned values as SQL, by column; None assigns all columns of the source."""
     except_columns: Sequence[str] = ()
 
 
 class MergeArguments(NamedTuple):
-    """A MERGE, in the form that the binary takes."""
+    """A MERGE, as an argument of the compiled module."""
 
     condition: str
     source_alias: str
@@ -38,10 +38,10 @@ class MergeArguments(NamedTuple):
 class TableMerger(Generic[_Result]):
     """A MERGE under construction, from `DeltaTable.merge`.
 
-    There may be several clauses for the same rows: the first one whose `predicate` is true applies. Only the last one
-    of them can be without a predicate. Values and predicates are SQL, in which columns are named with their table, such
-    as `source.price`, or without it if only one table has them. Expressions of `when_not_matched_insert` can only read
-    the source, expressions of `when_not_matched_by_source_...` only the table.
+    If there are several clauses for the same rows, the first clause whose `predicate` is true applies. Only the last of
+    them can be without a predicate. Values and predicates are SQL. Columns are qualified with their table, such as
+    `source.price`, unless only one of the two tables has the column. Expressions of `when_not_matched_insert` can only
+    use columns of the source, and expressions of `when_not_matched_by_source_...` only columns of the table.
     """
 
     def __init__(
@@ -65,14 +65,15 @@ class TableMerger(Generic[_Result]):
 
         Args:
             updates: values in SQL by column, such as `{"price": "source.price"}`.
-            predicate: selects among these rows.
+            predicate: a condition that selects some of these rows.
         """
         return self._with(MergeClause(False, "update", predicate, list(sql_values(updates).items())))
 
     def when_matched_update_all(
         self, predicate: str | None = None, except_cols: Names | None = None
     ) -> "TableMerger[_Result]":
-        """In rows with a match, sets the columns that have the name of a source column, with optional exceptions.
+        """In rows with a match, sets each column to the value of the source column with the same name, except for the
+        columns that are excluded.
 
         Columns that the table lacks are left out.
         """
@@ -91,7 +92,7 @@ class TableMerger(Generic[_Result]):
     def when_not_matched_insert_all(
         self, predicate: str | None = None, except_cols: Names | None = None
     ) -> "TableMerger[_Result]":
-        """Adds rows of the source without a match, with all columns of the source, with optional exceptions.
+        """Adds rows of the source without a match, with all columns of the source except for those that are excluded.
 
         Columns that the table lacks are left out.
         """
@@ -108,7 +109,7 @@ class TableMerger(Generic[_Result]):
         return self._with(MergeClause(True, "delete", predicate, []))
 
     def execute(self) -> _Result:
-        """Merges the source, which is read once and held in memory, and returns the metrics.
+        """Executes the MERGE, and returns the metrics. The source is read once, and held in memory.
 
         Raises:
             InvalidArgumentError: the MERGE was already executed, or attempted with a source that can be read only once.
@@ -133,7 +134,7 @@ def _names(except_cols: Names | None) -> list[str]:
 
 
 def sql_values(values: Mapping[str, str]) -> dict[str, str]:
-    """Checks that all values are SQL texts."""
+    """Checks that all values are strings, which contain SQL."""
     expected = "SQL text by column, such as {'price': 'price * 1.1'}"
     if not isinstance(values, Mapping):
         raise wrong_argument("updates", values, expected)

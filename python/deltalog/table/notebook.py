@@ -1,7 +1,7 @@
 """A table as HTML, for notebooks.
 
-Texts from the table are escaped, because the table may come from an untrusted source. The HTML loads nothing from
-other places.
+Strings from the table are escaped, because the table may come from an untrusted source. The HTML loads no external
+resources.
 """
 
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ _COMMITS = 3
 
 
 def table_html(table: "DeltaTable") -> str:
-    """Returns what a version of a table is: size, columns, and last commits."""
+    """Returns HTML that describes a version of a table: its size, columns, and last commits."""
     try:
         parts = [_facts(table), _columns(table), _commits(table)]
     except DeltaError as error:

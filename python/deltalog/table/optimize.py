@@ -24,11 +24,11 @@ class TableOptimizer:
     """Operations that rewrite the files of a table in a better layout; see `DeltaTable.optimize`.
 
     Each operation first reads the log and acts on the newest version; a table that is pinned to a version refuses it.
-    Rows are moved to other files and never changed: a reader of changes sees nothing, and with row tracking, rows keep
-    their ids. Appends, and statements that delete rows by deletion vectors, may run at the same time: rows that they
-    delete are deleted in the new files as well. If `compact` or `purge` commits first, these statements find the rows
-    in the new files; after `z_order` and `cluster` they conflict. Files that other writers have removed are left out,
-    and the rest is done (`numBinsGivenUp`).
+    Rows are moved to other files and never changed: the change data feed shows nothing, and with row tracking, rows
+    keep their ids. Appends, and statements that delete rows by deletion vectors, may run at the same time: the rows
+    that they delete are deleted in the new files as well. If `compact` or `purge` commits first, such a statement finds
+    its rows in the new files; if `z_order` or `cluster` commits first, it fails with a conflict. Files that other
+    writers have removed are skipped, and all other files are still rewritten (`numBinsGivenUp`).
     """
 
     def __init__(self, table: "DeltaTable") -> None:
@@ -48,20 +48,19 @@ class TableOptimizer:
         dry_run: bool = False,
         writer_properties: WriterProperties | None = None,
     ) -> dict[str, Any]:
-        """Merges the small files of each partition, and files with many deleted rows, into fewer, larger files.
+        """Combines small files, and files with many deleted rows, into fewer, larger files in each partition.
 
         In a table with clustering columns, does what `cluster` does.
 
-        Files are joined in the order in which they were added. Files that have at least three quarters of the target
-        size are not rewritten, unless 5 % of their rows or more are deleted by deletion vectors. A second run only has
-        something to do if the new files became much smaller than the old ones. Each commit replaces about 16 GiB of
-        files; commits that were made are kept if something fails later.
+        Files are combined in the order in which they were added. Files that have at least three quarters of the target
+        size are not rewritten, unless 5 % of their rows or more are deleted by deletion vectors. A second run does
+        nothing, unless the new files became much smaller than the old ones. Each commit replaces about 16 GiB of files;
+        if something fails later, earlier commits stand.
 
         Args:
             partition_filters: which partitions: SQL on partition columns such as `"day = '2026-11-24'"`, or tuples as
                 in `files()`. All of them if None. Times without a zone are in UTC.
-            target_size: the size of new files in bytes; the table's if None (`delta.targetFileSize`, else 128
-                MiB).
+            target_size: the size of new files in bytes; by default the table's `delta.targetFileSize`, or 128 MiB.
             max_concurrent_tasks: accepted for compatibility with `deltalake`; has no effect.
             max_spill_size: likewise.
             max_temp_directory_size: likewise.
@@ -75,12 +74,12 @@ class TableOptimizer:
         Returns:
             The metrics by the names of the JVM connector, such as `numFilesAdded`, `numFilesRemoved`, `filesAdded`
             (with `min`, `max`, `avg`, `totalFiles` and `totalSize`), `partitionsOptimized` and
-            `totalConsideredFiles`. Two more say what other writers have done in the meantime:
-            `numRowsCarriedOver`, and `numBinsGivenUp`, new files that were not used because another writer had
-            replaced the old ones.
+            `totalConsideredFiles`. Two more metrics concern other writers that commit in the meantime:
+            `numRowsCarriedOver`, the rows that they have deleted and that were deleted in the new files, too, and
+            `numBinsGivenUp`, the new files that were discarded because another writer had replaced the old ones.
 
         Raises:
-            InvalidArgumentError: the filter reads other than partition columns, or an argument cannot be right.
+            InvalidArgumentError: the filter uses columns that are not partition columns, or an argument is invalid.
             CommitConflictError: another writer has changed the protocol or the metadata of the table.
         """
         _check_limits(max_concurrent_tasks, max_spill_size, max_temp_directory_size)
@@ -110,26 +109,28 @@ class TableOptimizer:
     ) -> dict[str, Any]:
         """Clusters the rows of new files by the table's clustering columns, so that filters on them skip files.
 
-        The new files are ordered together, along Hilbert's curve, and then form a cube. The smallest existing cubes are
-        ordered with them, as long as these are together at most twice as large as the new files, or fill at most eight
-        files. So a run writes at most three times the amount that was added, or little; a second run does nothing. The
-        more cubes there are, the fewer files a filter skips: `full` merges all cubes into one. deltalog and the JVM
-        connector ("liquid clustering") can continue each other's clustering of a table. Files with 5 % deleted rows or
-        more are rewritten without these rows.
+        The rows of the new files are sorted together along a Hilbert curve. The files with the result form a group,
+        called a cube. The smallest existing cubes are sorted together with the new files, as long as their total size
+        is at most twice the size of the new files, or they fill at most eight files. So a run writes at most three
+        times the amount that was added, or a few files; a second run does nothing. The more cubes there are, the fewer
+        files a filter skips: `full` merges all cubes into one. deltalog and the JVM connector ("liquid clustering") can
+        continue each other's clustering of a table. Files in which at least 5 % of the rows are deleted are rewritten
+        without these rows.
 
-        After a change of the clustering columns, files that were clustered by the old columns are not rewritten until
-        `full`. Without clustering columns, `compact` treats them like all other files.
+        After a change of the clustering columns, files that were clustered by the old columns are only rewritten with
+        `full`. If the table no longer has clustering columns, `compact` treats them like all other files.
 
-        Each commit has at least one cube, and about 16 GiB of files if cubes are smaller. Rows that do not fit into
-        about 256 MiB of memory are written to a temporary file, in the directory that the environment variable TMPDIR
-        names.
+        Each commit writes at least one cube, and about 16 GiB of files if cubes are smaller than that. Rows that do not
+        fit into about 256 MiB of memory are written to a temporary file, in the directory that the environment variable
+        TMPDIR names.
 
         Args:
             full: whether all files are clustered by the current columns (`OPTIMIZE ... FULL`). Cubes that already have
                 two thirds of `cube_size`, or a single cube, are not rewritten.
             target_size: the size of new files in bytes, estimated from the size of the old ones; as for `compact`.
-            cube_size: the maximum number of bytes that are ordered together. A temporary file may need several times
-                this space. 150 GiB if None, as in the JVM connector, which orders all smaller cubes again in each run.
+            cube_size: the maximum number of bytes that are sorted together; by default 150 GiB, as in the JVM
+                connector, which sorts all smaller cubes again in each run. A temporary file may need several times this
+                space.
             min_commit_interval: the minimum time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
             check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
@@ -143,7 +144,7 @@ class TableOptimizer:
             that are clustered (`mergedFiles`), and the number of cubes that they become (`numOutputZCubes`).
 
         Raises:
-            InvalidArgumentError: the table has no clustering columns, or an argument cannot be right.
+            InvalidArgumentError: the table has no clustering columns, or an argument is invalid.
             CommitConflictError: another writer has changed the protocol, the metadata or the clustering columns.
         """
         cube = size_argument(cube_size, "cube_size")
@@ -173,9 +174,9 @@ class TableOptimizer:
 
         Files with deletion vectors are found through the log. Files that were written before a column or field was
         dropped still contain it; the footers of all other files are read to find them. A second run reads footers and
-        has nothing to do. The rows and columns are gone from the store when a VACUUM has deleted the old files.
+        rewrites nothing. The deleted rows and columns stay in the store until VACUUM deletes the old files.
 
-        Arguments, results and errors are the same as in `compact`. A file that is not Parquet is a
+        Arguments, results and errors are the same as in `compact`. If a file is not Parquet, the method raises
         `CorruptDataError`.
         """
         return self._run(
@@ -205,12 +206,13 @@ class TableOptimizer:
         dry_run: bool = False,
         writer_properties: WriterProperties | None = None,
     ) -> dict[str, Any]:
-        """Orders the rows of each partition by several columns at once, so that filters on any of them skip files.
+        """Orders the rows of each partition by several columns at once, so that filters on each of these columns skip
+        files.
 
         All files of the partitions are rewritten each time it is called. The rows are ordered along a curve through the
         ranks of the columns' values, so the distribution of values and the order of the columns do not matter. The more
-        columns, the fewer files each of them skips. Rows that do not fit into about 256 MiB of memory are written to a
-        temporary file, in the directory that the environment variable TMPDIR names.
+        columns you pass, the fewer files a filter on one of them skips. Rows that do not fit into about 256 MiB of
+        memory are written to a temporary file, in the directory that the environment variable TMPDIR names.
 
         Args:
             columns: the columns, or a single one. They must contain numbers, strings, dates or timestamps, and may be
@@ -220,7 +222,7 @@ class TableOptimizer:
             max_concurrent_tasks: accepted for compatibility with `deltalake`; has no effect.
             max_spill_size: likewise.
             max_temp_directory_size: likewise.
-            curve: Hilbert's curve, or the Z-order of other implementations, with which filters skip fewer files.
+            curve: `hilbert`, or `zorder`, the curve of other implementations, with which filters skip fewer files.
             min_commit_interval: the minimum time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
             check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
@@ -233,7 +235,7 @@ class TableOptimizer:
 
         Raises:
             InvalidArgumentError: a column does not exist, is a partition column or has no statistics; the table is
-                clustered; the filter reads other than partition columns; or an argument cannot be right.
+                clustered; the filter uses columns that are not partition columns; or an argument is invalid.
             CommitConflictError: another writer has changed the protocol or the metadata of the table.
         """
         _check_limits(max_concurrent_tasks, max_spill_size, max_temp_directory_size)

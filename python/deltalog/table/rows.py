@@ -1,4 +1,4 @@
-"""The files and the rows of a table, and counts and bounds from its log."""
+"""The methods of `DeltaTable` that read files and rows, and counts and bounds from the log."""
 
 import time
 from collections.abc import Callable
@@ -32,7 +32,7 @@ __all__ = ["TableRows"]
 
 @checks_arguments
 class TableRows(TableHandle):
-    """The files and rows of a table at a version."""
+    """The methods of `DeltaTable` that read its files and rows."""
 
     def partitions(
         self,
@@ -43,10 +43,10 @@ class TableRows(TableHandle):
     ) -> list[dict[str, str | None]]:
         """Returns the partitions that have files, one dictionary per partition, in the order of their values.
 
-        Values are text in the form of the log, such as `2024-01-31` or `true`; NULL is None. A table without
-        partition columns has no partitions. With a `predicate`, only partitions with a file that may hold a
-        matching row are returned. `partition_filters` and `file_pruning_predicate` are `deltalake`'s names for it; if
-        there are several, all of them must hold.
+        Values are strings, written as in the log, such as `2024-01-31` or `true`; NULL is None. If the table has no
+        partition columns, the list is empty. With a `predicate`, only partitions with a file that may contain a
+        matching row are returned. `partition_filters` and `file_pruning_predicate` are `deltalake`'s names for this
+        argument; if several are given, all of them must be met.
         """
         snapshot = self._rows
         columns = snapshot.partition_columns
@@ -59,13 +59,13 @@ class TableRows(TableHandle):
         Only the requested columns are decoded. They are returned in the given order.
 
         Columns: `path` (decoded, relative to the table), `size` (bytes), `modification_time`,
-        `partition_values` (a typed struct), `num_records` (of the data file: rows that its deletion vector
-        deletes are counted), `stats` (a typed struct of `numRecords, tightBounds, minValues, maxValues,
-        nullCount`), `deletion_vector` (a struct of `storage_type, path_or_inline_dv, offset, size_in_bytes,
-        cardinality`), `base_row_id` and `default_row_commit_version` (of row tracking).
+        `partition_values` (a typed struct), `num_records` (the rows of the data file, including those that its deletion
+        vector deletes), `stats` (a typed struct of `numRecords, tightBounds, minValues, maxValues, nullCount`),
+        `deletion_vector` (a struct of `storage_type, path_or_inline_dv, offset, size_in_bytes, cardinality`),
+        `base_row_id` and `default_row_commit_version` (of row tracking).
 
-        With a `predicate` (SQL, such as `"month = 7 AND delay > 60"`), files that cannot hold a matching row
-        are left out, by their partition values and statistics.
+        With a `predicate` (SQL, such as `"month = 7 AND delay > 60"`), files whose partition values or statistics show
+        that they cannot contain a matching row are left out.
         """
         return self._rows.files(columns_argument(columns), self._filter(predicate))
 
@@ -76,10 +76,10 @@ class TableRows(TableHandle):
         partition_filters: Filter | None = None,
         file_pruning_predicate: Filter | None = None,
     ) -> list[str]:
-        """Returns the URLs of the live data files; with a `predicate`, of those that may hold a matching row.
+        """Returns the URLs of the live data files; with a `predicate`, only of files that may contain a matching row.
 
-        `partition_filters` and `file_pruning_predicate` are `deltalake`'s names for it; if there are several, all of
-        them must hold.
+        `partition_filters` and `file_pruning_predicate` are `deltalake`'s names for this argument; if several are
+        given, all of them must be met.
         """
         return self._rows.file_uris(self._all_of(predicate, partition_filters, file_pruning_predicate))
 
@@ -89,7 +89,7 @@ class TableRows(TableHandle):
         partition_filters: Filter | None,
         file_pruning_predicate: Filter | None,
     ) -> str | None:
-        """Returns the condition that all filters hold."""
+        """Returns one condition that is true if all of the filters are true."""
         texts = [
             self._filter(predicate),
             self._filter(partition_filters, "partition_filters"),
@@ -113,39 +113,39 @@ class TableRows(TableHandle):
         """Returns the rows as an Arrow stream: `pyarrow.table(table.to_arrow())`, `polars.DataFrame(table.to_arrow())`.
 
         Columns are returned in the given order. An empty list of columns gives a stream of row counts. With a
-        `predicate`, only rows for which it is true are returned; files, row groups and pages that cannot hold one are
-        not read. The predicate is SQL as Spark spells it: times without a zone are in UTC, and a backslash in a text is
-        doubled. It may compute: arithmetic, casts, CASE, and functions of numbers, strings, dates and times have the
-        types and results of Spark in ANSI mode, so that an overflow or a division by zero is an error. Tuples such as
-        `[("month", "=", 7)]` are accepted as well.
+        `predicate`, only rows for which it is true are returned; files, row groups and pages that cannot contain such a
+        row are not read. The predicate is written in Spark's SQL: times without a zone are in UTC, and a backslash in a
+        string is doubled. Arithmetic, casts, CASE, and functions of numbers, strings, dates and times have the types
+        and results of Spark in ANSI mode, so an overflow or a division by zero is an error. Tuples such as `[("month",
+        "=", 7)]` are accepted as well.
 
-        With `row_ids`, the columns `_row_id` and `_row_commit_version` follow. A row keeps its id when it is
-        updated or moved to another file; its commit version is the version of the last change to it. Only tables
-        with row tracking enabled have them. The predicate may name them, too.
+        With `row_ids`, the rows also have the columns `_row_id` and `_row_commit_version`. A row keeps its id when it
+        is updated or moved to another file; its commit version is the version of the last change to it. Only tables
+        with row tracking have these columns. The predicate may use them, too.
 
         With `view_types`, strings and bytes are Arrow's `string_view` and `binary_view`, which are not copied.
-        This is faster for Polars, DuckDB and other libraries that know them. (Many functions of pyarrow do not
-        yet.)
+        This is faster for Polars, DuckDB and other libraries that support these types. (Many functions of pyarrow do
+        not support them yet.)
 
         The rows of a file are returned in their order. Files are returned in any order, because several are read at
-        once. (A few small files are read in the order of the list.) With `ordered`, they are returned in the order of
-        `files()`, so that each call at a version of this object returns the rows in the same order; this may take
-        longer.
+        once. (If there are only a few small files, they are read in the order of the list.) With `ordered`, they are
+        returned in the order of `files()`, so each call at the same version of this object returns the rows in the same
+        order; this may take longer.
 
-        With `limit`, at most so many rows are returned, and the scan ends after them. With `ordered` they are the
-        first rows; otherwise they may be any.
+        `limit` is the maximum number of rows; the scan ends when it has returned them. With `ordered` these are the
+        first rows, otherwise they can be any rows.
 
-        A batch has at most `batch_rows` rows, by default 8,192, and fewer if they are wide. At most `threads` threads
-        read, by default one for each processor, and more for a remote store; with 1, the thread that consumes the
-        stream reads.
+        A batch has at most `batch_rows` rows, by default 8,192, and fewer if the rows are wide. `threads` is the
+        maximum number of threads that read, by default one for each processor, and more for a remote store. With 1,
+        only the thread that consumes the stream reads.
 
-        The first batch is read by this call, so that most failures are raised here as a `DeltaError`. A later failure
-        is raised by the library that consumes the stream, as its own exception with the same message; with pyarrow a
-        missing file is an `OSError`, a damaged file a `ValueError`.
+        The first batch is read by this call, so that most failures are raised here as a `DeltaError`. The library that
+        consumes the stream raises a later failure as its own exception, with the same message: pyarrow raises an
+        `OSError` for a missing file, and a `ValueError` for a damaged file.
 
         Raises:
-            InvalidArgumentError: there is no such column, the predicate does not fit the schema, or the rows have no
-                ids.
+            InvalidArgumentError: a column does not exist, the predicate does not fit the schema, or `row_ids` was
+                passed and the table has no row tracking.
             MissingFileError: a data file is missing.
             CorruptDataError: a data file cannot be read.
         """
@@ -177,11 +177,11 @@ class TableRows(TableHandle):
             with ProcessPoolExecutor() as pool:
                 counts = pool.map(count_rows, tasks)  # Each calls `task.read()`.
 
-        Together they read exactly the rows that `to_arrow` returns. There are at most `count`, of about the same size,
-        and fewer if there are fewer files; none if no file can have such a row.
+        Together, the tasks read exactly the rows that `to_arrow` returns. They have about the same size. There are
+        fewer than `count` tasks if there are fewer files, and none if no file can contain a matching row.
 
         Args:
-            count: how many tasks there are at most.
+            count: the maximum number of tasks.
             columns: as in `to_arrow`.
             predicate: as in `to_arrow`.
             ordered: whether the rows of the tasks, one task after another, are in the order of an ordered `to_arrow`.
@@ -207,10 +207,10 @@ class TableRows(TableHandle):
         """Returns the rows as a `pyarrow.Table`. Needs pyarrow.
 
         Args:
-            partitions: another filter like `filters`; rows must meet both. `deltalake` has it for filters on partition
-                columns.
-            columns: the columns to read, in this order; all if None.
-            filesystem: refused unless None, because deltalog reads files itself.
+            partitions: another filter like `filters`; rows must meet both. In `deltalake`, it is for filters on
+                partition columns.
+            columns: the columns to read, in this order; None for all columns.
+            filesystem: must be None, because deltalog reads files itself.
             filters: the rows to read, as SQL text or tuples such as `[("month", "=", 7)]`; a
                 `pyarrow.dataset.Expression` is refused.
 
@@ -230,7 +230,7 @@ class TableRows(TableHandle):
         try:
             return pyarrow.table(rows)
         except (OSError, ValueError):
-            # If the stream was interrupted, a signal waits for being handled.
+            # If a signal has interrupted the stream, let Python handle the signal first.
             time.sleep(0)
             raise
 
@@ -258,7 +258,7 @@ class TableRows(TableHandle):
 
         The count comes from the log: the number of rows of the files, minus their deleted rows. Only files whose
         statistics have no count are opened, to read their footers. A predicate on partition columns is answered in the
-        same way. For a predicate on other columns, those columns are read from the files that may match.
+        same way. For a predicate on other columns, these columns are read from the files that may match.
         """
         return self._rows.count(self._filter(predicate))
 
@@ -266,18 +266,18 @@ class TableRows(TableHandle):
         """Returns the number of rows of each partition, as an Arrow stream of the partition columns and `count`.
 
         Partitions are in the order of their values, null first; partitions without rows are left out. A table without
-        partition columns has one row. The counts are exact, and cost as little as `count`.
+        partition columns has one row. The counts are exact, and come from the log as in `count`.
         """
         return self._rows.count_by_partition(self._filter(predicate))
 
     def min_max(self, column: str, predicate: Filter | None = None) -> tuple[Any, Any] | None:
         """Returns the minimum and the maximum of a column, or None if the log does not have them exactly.
 
-        Struct fields are separated by `.`. The log has the bounds of partition columns, and of whole numbers, decimals,
-        dates and booleans whose statistics are complete and tight. It does not have the bounds of strings and
-        timestamps, which are cut off, or of floating-point numbers, whose bounds ignore NaN. It has no bounds at all
-        if the `predicate` uses a column that is not a partition column. `(None, None)` means that there is no value.
-        Rows are never read.
+        A field of a struct is given as `struct.field`. The log has exact bounds for partition columns, and for
+        integers, decimals, dates and booleans if the statistics of all files are complete and exact. It does not have
+        them for strings and timestamps, whose bounds are truncated, or for floating-point numbers, whose bounds ignore
+        NaN. The result is None, too, if the `predicate` uses a column that is not a partition column. `(None, None)`
+        means that the column has no value except NULL. Rows are never read.
 
         Raises:
             InvalidArgumentError: there is no such column.
@@ -285,7 +285,7 @@ class TableRows(TableHandle):
         return self._rows.min_max(column, self._filter(predicate))
 
     def bounds(self, columns: Names, predicate: Filter | None = None) -> dict[str, tuple[Any, Any] | None]:
-        """Returns the minimum and the maximum of each of several columns, as `min_max` does, and reads the log once.
+        """Returns the minimum and the maximum of each of several columns, as `min_max` does, reading the log only once.
 
         Raises:
             InvalidArgumentError: there is no such column.
@@ -294,7 +294,8 @@ class TableRows(TableHandle):
         return dict(zip(names, self._rows.bounds(names, self._filter(predicate)), strict=True))
 
     def scan_size(self, predicate: Filter | None = None) -> ScanSize:
-        """Returns what a scan has to read: the files that may have rows for which the predicate is true.
+        """Returns how much a scan has to read: the number and size of the files that may contain rows for which the
+        predicate is true.
 
         Only the log is read.
 
@@ -320,22 +321,21 @@ class TableRows(TableHandle):
 
         Args:
             starting_version: the first version; 0 if neither this nor `starting_timestamp` is given.
-            ending_version: the last version; the table's newest, even if an older version is open, if neither this
-                nor `ending_timestamp` is given, or if it is beyond that.
+            ending_version: the last version. By default, or if there is no such version yet, the newest version of the
+                table, even if an older version is open.
             starting_timestamp: begins with the first version committed at this time or later; a `datetime` (without a
                 zone: UTC), or ISO 8601 text.
             ending_timestamp: ends with the last version committed at this time or earlier.
-            columns: as in `to_arrow`; the columns of the feed can be named too.
-            predicate: as in `to_arrow`; it may name the columns of the feed. Files that cannot hold such a
-                row, by their partition values or statistics, by version, time or `_change_type`, are not
-                opened.
+            columns: as in `to_arrow`; the list can include the columns of the feed.
+            predicate: as in `to_arrow`; it may use the columns of the feed. Files are not opened if their partition
+                values, statistics, version, time or `_change_type` show that they cannot contain a matching row.
             allow_out_of_range: return no rows, instead of raising, for a range that begins after the newest
                 version or ends before it begins.
 
         Raises:
-            VersionNotFoundError: the commits of a version are gone, the feed was off
-                (`delta.enableChangeDataFeed`) at one, or the range begins after the newest; the message lists
-                the readable versions.
+            VersionNotFoundError: a commit in the range was cleaned up, the feed was off (`delta.enableChangeDataFeed`)
+                at one of the versions, or the range begins after the newest version; the message lists the readable
+                versions.
             SchemaMismatchError: the rows of a version do not fit the schema of the last version, because a
                 column was dropped, renamed or changed.
             InvalidArgumentError: the range ends before it begins, or a column or the predicate does not fit.

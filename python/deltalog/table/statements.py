@@ -22,18 +22,21 @@ __all__ = ["TableStatements"]
 
 @checks_arguments
 class TableStatements(TableHandle):
-    """DELETE, UPDATE and MERGE.
+    """The methods of `DeltaTable` for DELETE, UPDATE and MERGE.
 
-    A statement first reads the log, acts on the newest version, and makes one commit. The table is then at that
-    version. A table that is pinned to a version, by `version` or `timestamp` or `load_as_version()`, refuses it.
+    A statement first reads the log, changes the newest version, and makes one commit. The table is then at the version
+    of this commit. A table that is pinned to a version, by `version` or `timestamp` or `load_as_version()`, refuses
+    statements.
 
-    If the table allows deletion vectors (`delta.enableDeletionVectors`), rows are deleted by them, and only changed
-    rows are written. Otherwise the files that have such rows are written again. Two statements on different rows of one
-    file both commit, if they delete rows by vectors; on a common row, the second one is a conflict.
+    If the table allows deletion vectors (`delta.enableDeletionVectors`), rows are deleted by deletion vectors, and only
+    changed rows are written. Otherwise every file that contains such a row is rewritten. With deletion vectors, two
+    concurrent statements that change different rows of one file both succeed; if they change the same row, the second
+    statement raises `CommitConflictError`.
 
-    Statements return their metrics by the names that `history()` shows, the same as in the JVM connector, such as
-    `numDeletedRows`. If no row is affected, nothing is committed, and the table is at the newest version. If
-    `commit_properties` name an application that has done the statement before, an `AlreadyApplied` is returned.
+    Statements return their metrics under the names in `history()`, which are the same as in the JVM connector, such as
+    `numDeletedRows`. If no row is affected, nothing is committed, and the table moves to the newest version. If the
+    table has already recorded the application's version in `commit_properties`, the statement is skipped and returns an
+    `AlreadyApplied`.
 
     Raises:
         InvalidArgumentError: a condition or a value cannot be evaluated, a row breaks a rule of the table, or the table
@@ -73,7 +76,7 @@ class TableStatements(TableHandle):
 
         Args:
             predicate: SQL such as `"delay > 60 OR delay IS NULL"`, or tuples as in `files()`.
-            writer_properties: how files with the remaining rows are encoded, as for `write_deltalake`.
+            writer_properties: how rewritten files with the remaining rows are encoded, as for `write_deltalake`.
             commit_properties: what to record with the commit.
 
         Returns:
@@ -118,18 +121,18 @@ class TableStatements(TableHandle):
     ) -> Metrics | AlreadyApplied:
         """Assigns new values to columns of the rows for which `predicate` is true; without a predicate, of all rows.
 
-        Values are computed from the row as it was. Partition columns may be changed. A generated column that is not
-        among them is computed again.
+        Values are computed from the old values of the row. Partition columns may be changed. Generated columns that are
+        not assigned are computed again.
 
-        A column, or a literal, is stored unchanged or refused, as an append would: `2.5001` does not fit a
-        `decimal(10,2)`. The result of a computation is cast to the type of its column, which rounds it as in Spark:
-        `price * 1.1` and `CAST(2.5001 AS DECIMAL(10,2))` fit. A text literal is cast as well, and a struct needs all
-        fields of its column.
+        If the assigned value is a column or a literal, it is stored unchanged or refused, as in an append: `2.5001`
+        does not fit a `decimal(10,2)`. The result of a computation is cast to the type of its column, which rounds it
+        as in Spark: `price * 1.1` and `CAST(2.5001 AS DECIMAL(10,2))` fit. A string literal is cast as well, and a
+        struct must have all fields of its column.
 
         Args:
             updates: values in SQL by column, such as `{"price": "price * 1.1"}`.
-            new_values: values of Python by column, such as `{"price": 150.1}`. Either these or `updates` are given.
-                A list is an array; a dict is a map or a struct, as the column is.
+            new_values: Python values by column, such as `{"price": 150.1}`. Pass either this or `updates`. A list
+                becomes an array; a dict becomes a map or a struct, depending on the type of the column.
             predicate: SQL, or tuples as in `files()`.
             writer_properties: how new files are encoded, as for `write_deltalake`.
             error_on_type_mismatch: refused unless true. A value that does not fit its column is always an error.
@@ -194,16 +197,17 @@ class TableStatements(TableHandle):
             merge = table.merge(updates, "target.id = source.id")
             merge.when_matched_update_all().when_not_matched_insert_all().execute()
 
-        Rows match if `predicate` is true. Equalities of a value of the table and one of the source, joined by AND, find
-        matches by hashing, and leave out files of the table that cannot have one. NULL equals nothing; `<=>` compares
-        it. If several rows of the source match one row of the table, the MERGE is refused, unless rows with a match are
-        only deleted, without another condition.
+        Rows match if `predicate` is true. If the predicate contains equalities between a value of the table and a value
+        of the source, joined by AND, they are evaluated by hashing, and files of the table that cannot contain a match
+        are skipped. NULL never equals anything; use `<=>` to match NULL with NULL. If several rows of the source match
+        one row of the table, the MERGE is refused, unless the only clause for rows with a match is a DELETE without a
+        condition.
 
-        Values are stored as in `update`: a column of the source unchanged, or the MERGE is refused.
+        Values are stored as in `update`: a value of a source column is stored unchanged, or the MERGE is refused.
 
-        `execute()` merges into the newest version at that time. If you have computed rows of the source from an older
-        version, they do not reflect later changes by other writers. If the source is a table, or a stream of
-        `to_arrow()`, and was read from this table, such a change is a conflict.
+        `execute()` merges into the version that is the newest at that time. If the rows of the source were computed
+        from an older version, they do not include later changes by other writers. Such changes raise
+        `CommitConflictError` only if the source is a `DeltaTable` for this table, or a stream of its `to_arrow()`.
 
         Args:
             source: anything with the Arrow stream interface (a pyarrow table, a polars frame, a reader). It is read
@@ -211,8 +215,8 @@ class TableStatements(TableHandle):
             predicate: SQL such as `"target.id = source.id AND source.day > target.day"`.
             source_alias: the name of the source in SQL; `source` if None.
             target_alias: the name of the table; `target` if None.
-            merge_schema: adds the columns of the source that the table lacks, in the commit of the MERGE, and makes
-                types wider if the table allows it. Otherwise such columns can be read, but not stored.
+            merge_schema: adds columns of the source that the table lacks, in the same commit, and widens types if the
+                table allows it. Otherwise expressions can use such columns, but they are not stored.
             error_on_type_mismatch: refused unless true. A value that does not fit its column is always an error.
             writer_properties: how new files are encoded, as for `write_deltalake`.
             streamed_exec: accepted for compatibility with `deltalake`; has no effect.
@@ -234,13 +238,13 @@ class TableStatements(TableHandle):
             rows = stream._snapshot.scan() if isinstance(stream, TableHandle) else stream
             return self._done(_internal.merge_rows(newest, rows, merge, arguments, encoding, merge_schema))
 
-        # Such a source is an iterator, or a reader of pyarrow or another library. It would have no rows if it were read
-        # again.
+        # Such a source is an iterator, or a reader of pyarrow or another library. If it were read again, it would
+        # return no rows.
         reads_once = isinstance(source, Iterator) or hasattr(source, "read_next_batch")
         return TableMerger(run, predicate, source_alias, target_alias, reads_once=reads_once)
 
     def _done(self, done: tuple[dict[str, int], list[int]] | AlreadyApplied) -> Metrics | AlreadyApplied:
-        """Notes the versions of a statement, and returns its metrics."""
+        """Records the versions that a statement has committed, and returns its metrics."""
         if isinstance(done, AlreadyApplied):
             return done
         metrics, versions = done
@@ -257,7 +261,7 @@ def _ensure_strict(error_on_type_mismatch: bool) -> None:
 def _values(updates: Mapping[str, str] | None, new_values: object, schema: Schema) -> dict[str, str]:
     """Returns the values of an update in SQL, by column."""
     if isinstance(new_values, str):
-        refused = InvalidArgumentError(f"new_values cannot be the text {shown(new_values)}")
+        refused = InvalidArgumentError(f"new_values cannot be the string {shown(new_values)}")
         raise hinted(refused, f"pass a condition by name: predicate={shown(new_values)}")
     if (updates is None) == (new_values is None):
         refused = InvalidArgumentError("an update needs either updates or new_values")

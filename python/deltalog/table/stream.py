@@ -35,12 +35,12 @@ __all__ = [
 
 
 class Tracking(NamedTuple):
-    """The log of the schemas with which a stream reads, and the schema changes that the user allows."""
+    """Where a stream records the schemas with which it reads, and the schema changes that the user allows."""
 
     location: str
     store: StoreOptions | None = None
     id: str | None = None
-    """Distinguishes streams that read the same table and share the location."""
+    """An id that distinguishes several streams that read the same table and use the same location."""
     source: str | None = None
     """The path that Spark gives to the source within the query's checkpoint."""
     allowed: tuple[tuple[str, str], ...] = ()
@@ -48,7 +48,7 @@ class Tracking(NamedTuple):
 
 
 class StreamArguments(NamedTuple):
-    """What a stream reads, as the compiled module expects it."""
+    """What a stream reads, as an argument of the compiled module."""
 
     start_version: int | None = None
     start_timestamp_ms: int | None = None
@@ -73,18 +73,18 @@ class StreamLimits(NamedTuple):
 
 @dataclass(frozen=True)
 class StreamBacklog(Facts):
-    """How much of a stream comes after an offset, as far as the stream has seen it."""
+    """How much a stream still has to read after an offset, as far as the stream has listed commits."""
 
     versions: int
     """The number of versions, including a version that was only partly read."""
     files: int
-    """The number of files. Counted are the files of the first snapshot, and of the commits that the stream has read."""
+    """The number of files: those of the first snapshot, and of commits that the stream has already listed."""
     bytes: int
     """The total size of these files."""
 
 
 class StreamBatch:
-    """The rows of a stream between two offsets. Every library that takes Arrow streams accepts it.
+    """The rows of a stream between two offsets. Every library that accepts Arrow streams accepts a `StreamBatch`.
 
     The rows are read from the files each time they are requested. A batch may have no rows.
     """
@@ -122,7 +122,7 @@ class StreamBatch:
 class TableStream:
     """The rows of a table as a sequence of batches, in which each row occurs once. See `DeltaTable.stream`.
 
-    It is an iterator of `StreamBatch`, and a context manager that closes the stream. Only one thread may ask for
+    A stream is an iterator of `StreamBatch`, and a context manager that closes it. Only one thread may ask for
     batches; any thread may close the stream.
     """
 
@@ -146,18 +146,20 @@ class TableStream:
     def poll(self, timeout: float | timedelta | None = 0) -> StreamBatch | None:
         """Returns the next batch, or None if there is none within `timeout`.
 
-        With a `timeout` of 0 it looks for new commits at most once, and not at all if the stream's `poll_interval` has
-        not passed since it last looked. With None it waits until there is a batch, or the stream is closed.
+        With a `timeout` of 0, the stream looks for new commits at most once, and not at all if less than
+        `poll_interval` has passed since it last looked. With None, the method waits until there is a batch, or the
+        stream is closed.
 
         Args:
             timeout: a timedelta or a number of seconds.
 
         Raises:
-            DeltaError: as `__next__`.
+            DeltaError: the same errors as `__next__`.
         """
         start, patience = self._offset, span_argument(timeout, "timeout")
         if start is not None:
-            # The caller has handled the rows up to `start`, so the stream no longer needs what it read for them.
+            # The caller has handled the rows up to `start`, so the stream can discard what it has read of the log for
+            # them.
             self._stream.release(start)
         end = self._stream.wait(start, self._limits, patience)
         if end is None:
@@ -166,7 +168,9 @@ class TableStream:
         return StreamBatch(self._stream, start, end, self._columns)
 
     def backlog(self) -> StreamBacklog | None:
-        """Returns how much comes after the last batch; None before the first. Sends no request to the store."""
+        """Returns how much there is to read after the last batch; None before the first batch. Sends no request to the
+        store.
+        """
         return None if self._offset is None else StreamBacklog(*self._stream.backlog(self._offset))
 
     def close(self) -> None:
@@ -184,7 +188,7 @@ class TableStream:
                 the message lists the readable versions.
             TableReplacedError: the offset belongs to another table, or the table was replaced.
             UnsupportedFeatureError: a commit changes rows; see `change_commits` of `DeltaTable.stream`.
-            SchemaMismatchError: a commit changes the schema. The hint says whether a new stream can continue at the
+            SchemaMismatchError: a commit changes the schema. The hint states whether a new stream can continue at the
                 last offset.
         """
         batch = self.poll(None)
@@ -209,7 +213,7 @@ class TableStream:
 
 @checks_arguments
 class TableStreams(TableHandle):
-    """The rows of a table as a stream."""
+    """The method `stream` of `DeltaTable`."""
 
     def stream(
         self,
@@ -244,7 +248,7 @@ class TableStreams(TableHandle):
             follow: wait for new commits. Otherwise the stream ends with the version that is the newest when the first
                 batch is requested.
             max_files: the maximum number of files in a batch; 1,000 if neither this nor `max_bytes` is given.
-            max_bytes: a size in bytes. No file is added to a batch once its files have this total size.
+            max_bytes: a size in bytes. A batch is complete when its files have at least this total size.
             change_commits: what to do with a commit that deletes or updates rows. `"refuse"` raises an error.
                 `"ignore_deletes"` skips commits that only remove files. `"ignore"` also accepts commits that rewrite
                 files, and returns all rows of the new files, including rows that were returned before. `"skip"` skips
@@ -291,10 +295,10 @@ class TableStreams(TableHandle):
 def _tracking(
     location: str | os.PathLike[str] | None, allowed: Mapping[str, str | int] | None
 ) -> Tracking | None:
-    """Returns the schema log of a stream that has one."""
+    """Returns the schema log of a stream, or None if `schema_location` was not passed."""
     if location is None:
         if allowed is not None:
-            refused = InvalidArgumentError("allow_schema_changes has no meaning without schema_location")
+            refused = InvalidArgumentError("allow_schema_changes has no effect without schema_location")
             raise hinted(
                 refused, "also pass schema_location, a directory in which the stream records schemas"
             )
@@ -309,7 +313,9 @@ def _tracking(
 
 
 def _start(start: str | int | datetime | None) -> tuple[str | None, StreamArguments]:
-    """Returns the offset at which a stream continues, or None, and the arguments that say where a new stream begins."""
+    """Returns two values: the offset at which a stream continues, or None, and the arguments that determine where a new
+    stream begins.
+    """
     if start is None:
         return None, StreamArguments()
     if isinstance(start, str) and start.lstrip().startswith("{"):

@@ -13,15 +13,15 @@ __all__ = ["ScanSize", "ScanTask", "tasks_of"]
 
 @dataclass(frozen=True)
 class ScanSize:
-    """What a scan has to read; see `DeltaTable.scan_size`."""
+    """How much a scan has to read; see `DeltaTable.scan_size`."""
 
     num_files: int
-    """The number of files that may have such rows."""
+    """The number of files that may contain rows for which the predicate is true."""
     size_in_bytes: int
     """The size of these files."""
     num_rows: int | None
-    """The rows of these files that are not deleted, before the predicate; None if the log does not have the number for
-    all of them.
+    """The number of rows in these files that are not deleted, whether the predicate is true for them or not. None if
+    the log does not have the number of rows for all of these files.
     """
 
 
@@ -30,9 +30,9 @@ class ScanSize:
 class ScanTask:
     """A part of a scan of one version of a table; see `DeltaTable.scan_tasks`.
 
-    It can be pickled, and holds no credentials: the location of the table, its schema, the columns, the condition, and
-    some of the files. A process that reads it does not read the log. An unpickled task reads any files that it names
-    below the roots that it allows, so take tasks only from processes that you trust.
+    A task can be pickled. It contains the location of the table, its schema, the columns, the condition, and some of
+    the files, but no credentials. A process that reads a task does not read the log. A task determines which files are
+    read, and from which directories, so unpickle tasks only from processes that you trust.
     """
 
     table_uri: str
@@ -42,8 +42,8 @@ class ScanTask:
     size_in_bytes: int
     """The size of its files."""
     num_rows: int | None
-    """The rows of its files that are not deleted, before the condition; None if the log does not have the number for
-    all of them.
+    """The number of rows in its files that are not deleted, whether the condition is true for them or not. None if the
+    log does not have the number of rows for all of these files.
     """
     _fragment: bytes = field(repr=False)
 
@@ -56,12 +56,12 @@ class ScanTask:
     ) -> _internal.ArrowStream:
         """Returns the rows as an Arrow stream, as `DeltaTable.to_arrow` does.
 
-        The rows of a file come in their order, and so do the files. Each call reads the files again.
+        Files, and the rows of a file, are read in their order. Each call reads the files again.
 
         Args:
-            storage_options: options of the store, see `DeltaTable`.
-            credential_provider: what returns credentials for the store, see `DeltaTable`.
-            columns: other columns of the table than the task has.
+            storage_options: storage options, see `DeltaTable`.
+            credential_provider: provides credentials for the store, see `DeltaTable`.
+            columns: the columns to read, instead of the columns of the task.
 
         Raises:
             InvalidArgumentError: there is no such column.

@@ -15,7 +15,7 @@ __all__ = ["VacuumArguments", "VacuumPlan", "VacuumResult", "retention_argument"
 
 
 class VacuumArguments(NamedTuple):
-    """The arguments of `vacuum`, as the binary takes them."""
+    """The arguments of `vacuum`, as the compiled module expects them."""
 
     retention: timedelta | None = None
     enforce_retention_duration: bool = True
@@ -30,7 +30,7 @@ class VacuumResult(Facts):
 
     num_files: int
     size_in_bytes: int
-    """The total size of the deleted files, as far as it is known."""
+    """The total size of the deleted files whose sizes are known."""
     num_directories: int
     """The number of directories that were removed because they had been empty for as long as the retention; only for
     local tables.
@@ -53,7 +53,7 @@ class VacuumPlan(Facts):
 
     @property
     def size_in_bytes(self) -> int:
-        """The total size of the files, as far as it is known."""
+        """The total size of the files whose sizes are known."""
         return self._plan.size_in_bytes
 
     @property
@@ -74,15 +74,16 @@ class VacuumPlan(Facts):
         """Returns the files as an Arrow stream, one row per file, in no particular order.
 
         The columns are `path`, `size`, `modification_time`, and `reason`: `removed` (from the table, before the
-        retention), `unreferenced` (no version that the log still has needs it), `change data` or `deletion vector`.
-        With `full=False` the time is when the file was removed, and the size of deletion vectors is 0.
+        retention began), `unreferenced` (no version in the log needs it), `change data` or `deletion vector`. With
+        `full=False` the time is when the file was removed, and the size of deletion vectors is 0.
         """
         return self._plan.files()
 
     def delete(self) -> VacuumResult:
-        """Deletes the files, except for files that the table needs again in the meantime.
+        """Deletes the files, except for files that a commit has added to the table again in the meantime.
 
-        Before this, `VACUUM START` is committed, and afterwards `VACUUM END`, which is the table's version then.
+        The commit `VACUUM START` is made before the deletion, and `VACUUM END` after it. The table is then at the
+        version of the second commit.
 
         Raises:
             DeltaError: some files may have been deleted. Run VACUUM again.
@@ -103,7 +104,7 @@ class VacuumPlan(Facts):
 
 
 def versions_argument(keep_versions: object) -> list[int]:
-    """Returns the versions to keep; the caller may have omitted them."""
+    """Checks and returns the versions to keep; an empty list if the caller has passed None."""
     if keep_versions is None:
         return []
     if isinstance(keep_versions, (str, bytes)) or not isinstance(keep_versions, Iterable):
@@ -112,7 +113,7 @@ def versions_argument(keep_versions: object) -> list[int]:
 
 
 def retention_argument(hours: float | timedelta | None) -> timedelta | None:
-    """Returns the retention, which may be a number of hours."""
+    """Returns the retention as a timedelta; the caller may pass a number of hours."""
     if hours is None or (isinstance(hours, timedelta) and hours >= timedelta(0)):
         return hours
     if isinstance(hours, (int, float)) and not isinstance(hours, bool) and 0 <= hours <= 1e7:

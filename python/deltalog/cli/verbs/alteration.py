@@ -77,7 +77,7 @@ _CHANGES: dict[str, Callable[[Any, list[Any]], int]] = {
     "name": lambda alter, given: alter.set_table_name(_one(given, "--name")),
     "description": lambda alter, given: alter.set_table_description(_one(given, "--description")),
 }
-"""For each option, a function that applies the values that were given. `--add-column` is handled separately."""
+"""For each option, a function that applies the values of the option. `--add-column` is handled separately."""
 
 
 def _comment(alter: Any, given: tuple[str, str]) -> int:

@@ -37,11 +37,11 @@ _EFFECTS = {
     "numFilesRemoved": "file removed",
     "numTargetFilesRemoved": "file removed",
 }
-"""What the metrics of commits count, in the order in which they are shown."""
+"""The nouns and verbs for the metrics of commits, in the order in which they are shown."""
 
 
 def _effect(info: Mapping[str, Any]) -> str:
-    """Returns what a commit did, such as "3 rows written, 1 file added". It is made from the commit's metrics."""
+    """Returns a summary of a commit from its metrics, such as "3 rows written, 1 file added"."""
     metrics = info.get("operationMetrics")
     if not isinstance(metrics, dict):
         return ""
@@ -112,7 +112,7 @@ def _log(arguments: Arguments, out: Output) -> None:
 
 
 def _action(row: Mapping[str, Any]) -> str:
-    """Returns the line for an action, for people."""
+    """Returns a line that describes an action, for people."""
     kind = row["action"]
     if kind in ("add", "remove", "cdc"):
         parts = [row["path"]]
@@ -170,7 +170,7 @@ def _tail(arguments: Arguments, out: Output) -> None:
 
 
 def _since(table: "DeltaTable", version: int) -> list[dict[str, Any]]:
-    """Returns the `commitInfo` of all commits beginning with `version`."""
+    """Returns the `commitInfo` of all commits from `version` on."""
     return [
         {**commit.info, "version": commit.version, "timestamp": commit.timestamp}
         for commit in table.commits(version)
@@ -178,7 +178,9 @@ def _since(table: "DeltaTable", version: int) -> list[dict[str, Any]]:
 
 
 def _print(out: Output, infos: Iterable[Mapping[str, Any]]) -> None:
-    """Prints a line for each commit. It is not a table, because a later commit might need wider columns."""
+    """Prints a line for each commit. The lines are not aligned as a table, because a later commit might need wider
+    columns.
+    """
     for info in infos:
         if out.is_for_people:
             number, when, operation, effect, engine = (visible(part or "") for part in _line(info))

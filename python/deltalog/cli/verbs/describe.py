@@ -1,4 +1,4 @@
-"""`info`, `schema`, `files`: print what a table is, its columns, and its files."""
+"""`info`, `schema`, `files`: print the description of a table, its columns, and its files."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -82,7 +82,7 @@ _RULES = {
 
 
 def rules_of(field: "Field") -> str:
-    """Returns the comment, default and generation rules of a column as a text for people."""
+    """Returns the comment, the default value and the generation rules of a column as a string for people."""
     parts = [f"{words}{field.metadata[key]}" for key, words in _RULES.items() if key in field.metadata]
     return "; ".join(parts)
 

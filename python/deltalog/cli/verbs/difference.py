@@ -1,4 +1,4 @@
-"""`diff`: prints what differs between two versions of a table."""
+"""`diff`: prints the differences between two versions of a table."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -48,7 +48,9 @@ def _files_of(table: "DeltaTable") -> dict[str, _File]:
 
 
 def _total(files: list[_File]) -> tuple[int | None, int]:
-    """Returns the number of rows in files, or None if it is unknown for one of them, and the files' size in bytes."""
+    """Returns the number of rows in files, or None if it is unknown for one of the files, and the files' size in
+    bytes.
+    """
     rows = [file.rows for file in files]
     known = [number for number in rows if number is not None]
     return sum(known) if len(known) == len(rows) else None, sum(file.size or 0 for file in files)
@@ -71,7 +73,7 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, l
 
 
 def _about(table: "DeltaTable") -> dict[str, str]:
-    """Returns what is compared of a version in addition to its columns, files and properties."""
+    """Returns the facts about a version that are compared in addition to its columns, files and properties."""
     protocol, metadata = table.protocol(), table.metadata()
     about = {
         "name": metadata.name,

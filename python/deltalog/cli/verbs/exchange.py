@@ -69,7 +69,7 @@ def _define_append(parser: Parser) -> None:
 
 
 class _Rows:
-    """The batches of rows of a file. Counts the rows, and stores the error with which reading the file failed."""
+    """An iterator over the batches of a file. It counts the rows, and stores the error if reading fails."""
 
     def __init__(self, name: str, batches: "Iterator[ArrowBatch]") -> None:
         self.name = "standard input" if name == "-" else name
@@ -88,7 +88,7 @@ class _Rows:
             error.args = (f"{self.name}: {error}",)
             self.failure = error
             raise
-        except (OSError, EOFError, ValueError) as error:  # `gzip` raises any of these.
+        except (OSError, EOFError, ValueError) as error:  # `gzip` may raise any of these exceptions.
             self.failure = UsageError(f"{self.name} cannot be read: {error}")
             raise
 

@@ -1,4 +1,4 @@
-"""`check`, `repair`, `vacuum`, `checkpoint`, `restore`: find and mend damage, and delete files that are not needed."""
+"""`check`, `repair`, `vacuum`, `checkpoint`, `restore`: find and repair damage, delete files, and restore versions."""
 
 import argparse
 from typing import TYPE_CHECKING

@@ -19,11 +19,11 @@ __all__ = ["VERBS"]
 
 _FORMATS = {".png": "png", ".svg": "svg"}
 _BARS = 16
-"""The most bars of an overlap and of commits in a terminal."""
+"""The maximum number of bars in plots of overlap and of commits in a terminal."""
 _PARTS = 200
-"""The parts of an overlap in a picture."""
+"""The number of parts of the axis in a picture of an overlap."""
 _PERIODS = 40
-"""The most periods of commits in a picture."""
+"""The maximum number of periods in a picture of commits."""
 
 
 def _define(parser: Parser) -> None:
@@ -68,7 +68,7 @@ def _run(arguments: Arguments, out: Output) -> None:
 def _plotted(
     table: "DeltaTable", arguments: Arguments, *, is_text: bool
 ) -> tuple["Picture", Iterable[Mapping[str, Any]]]:
-    """Returns a plot, and its numbers for programs."""
+    """Returns a plot, and its numbers for `--json`."""
     from deltalog.plot import name_of, pictures
     from deltalog.plot.numbers.commits import commits_of
     from deltalog.plot.numbers.files import file_sizes
@@ -114,7 +114,7 @@ def _save(picture: "Picture", arguments: Arguments, form: str) -> None:
     with ExitStack() as stack:
         if arguments.dark:
             stack.enter_context(styles.context("dark_background"))
-        # A character that no font of the machine has is drawn as a box.
+        # matplotlib warns about characters that no installed font has, and draws boxes for them.
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure = figure_of(picture)

@@ -1,4 +1,4 @@
-"""`sql`: runs a query over tables, by DuckDB."""
+"""`sql`: runs a query over tables with DuckDB."""
 
 from deltalog.cli.failures import UsageError
 from deltalog.cli.output import Output

@@ -1,1 +1,1 @@
-"""The numbers of the plots, from the log: statistics of files and commits. No data file is read."""
+"""Computes the numbers of the plots from the log. No data file is read."""

@@ -1,4 +1,4 @@
-"""The commits of a table over time, and how often writers have met."""
+"""The commits of a table over time, and how often one writer has overtaken another."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -22,12 +22,12 @@ class Period(NamedTuple):
     """The commits of a period."""
 
     start: int
-    """Its beginning, in milliseconds since 1970."""
+    """The beginning of the period, in milliseconds since 1970."""
     operations: dict[str, int]
     """The number of commits of each operation."""
     overtaken: int
-    """The number of commits that other commits have overtaken: their writers had read an older version than the one
-    before their own, and have checked that what they read is still valid.
+    """The number of commits that other commits have overtaken. The writer of such a commit had not read the version
+    just before its own, and had to check that the commits in between do not conflict.
     """
 
 
@@ -39,14 +39,14 @@ class Commits(NamedTuple):
     length: int
     """The length of a period, in milliseconds."""
     periods: list[Period]
-    """All periods from the first commit to the last, also those without commits."""
+    """All periods from the first commit to the last, including periods without commits."""
     operations: list[str]
     """The operations, the most frequent first."""
 
 
 def commits_of(table: "DeltaTable", last: int | None = None, most: int = 40) -> Commits:
-    """Returns the commits up to the version that is open, in at most `most` periods; the last commits if `last` is
-    given.
+    """Returns the commits up to the version that is open, in at most `most` periods. With `last`, only this number of
+    last commits.
     """
     history = [info for info in table.history(last) if isinstance(info.get("timestamp"), int)]
     if not history:
@@ -68,7 +68,7 @@ def commits_of(table: "DeltaTable", last: int | None = None, most: int = 40) -> 
 
 
 def _length(first: int, last: int, most: int) -> int:
-    """Returns the shortest length with which there are at most `most` periods."""
+    """Returns the shortest length of a period with which there are at most `most` periods."""
     for length in _STEPS:
         if last // length - first // length < most:
             return length

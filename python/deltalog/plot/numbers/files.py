@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 __all__ = ["FileSizes", "PartitionSizes", "SizeRange", "file_sizes"]
 
 _MOST_RANGES = 12
-"""The most ranges of sizes."""
+"""The maximum number of size ranges."""
 
 
 class SizeRange(NamedTuple):
-    """The files whose sizes are in a range."""
+    """The number of files whose sizes are in a range."""
 
     start: int
-    """The smallest size in bytes."""
+    """The lower end of the range in bytes, which is included."""
     end: int
-    """The smallest size that is too large."""
+    """The upper end of the range in bytes, which is excluded."""
     files: int
 
 
@@ -30,7 +30,7 @@ class PartitionSizes(NamedTuple):
     """The files of a partition."""
 
     values: tuple[str | None, ...]
-    """The values of the partition columns, as text."""
+    """The values of the partition columns, as a label."""
     files: int
     size_in_bytes: int
     median_size: float
@@ -45,14 +45,14 @@ class FileSizes(NamedTuple):
     median_size: float | None
     """The median of the sizes; None without files."""
     ranges: list[SizeRange]
-    """The sizes in ranges from one power of two to another, from the smallest size to the largest."""
+    """The numbers of files in size ranges, whose ends are powers of two, from the smallest size to the largest."""
     partition_columns: list[str]
     partitions: list[PartitionSizes]
     """All partitions in the order of their values; none if the table is not partitioned."""
 
 
 def file_sizes(table: "DeltaTable") -> FileSizes:
-    """Returns the sizes of the files of the version that is open."""
+    """Returns the file sizes of the version that is open."""
     columns = table.metadata().partition_columns
     wanted = ["size", "partition_values"] if columns else ["size"]
     version = table.version()
@@ -79,14 +79,16 @@ def _text(value: Any) -> str | None:
 
 
 def _order(values: tuple[Any, ...]) -> tuple[tuple[int, Any], ...]:
-    """Returns a key that sorts values of one type: NULL first, NaN as text after the numbers."""
+    """Returns a key that sorts values of one type: NULL first, and NaN, which is a string in JSON, after the
+    numbers.
+    """
     return tuple(
         (0, 0) if value is None else (2, value) if isinstance(value, str) else (1, value) for value in values
     )
 
 
 def _ranges(sizes: list[int]) -> list[SizeRange]:
-    """Returns the numbers of files in ranges of sizes, each as wide as a power of two."""
+    """Returns the numbers of files in size ranges whose ends are powers of two."""
     if not sizes:
         return []
     least, most = (max(size, 1).bit_length() - 1 for size in (min(sizes), max(sizes)))

@@ -20,11 +20,11 @@ class Size(NamedTuple):
 
     version: int
     rows: int | None
-    """The rows; None if the log does not have the number for all files."""
+    """The number of rows; None if the log does not have it for all files."""
     files: int
     size_in_bytes: int
     log_bytes: int
-    """The total size of the commits of the log up to this version, from the first one that was asked for."""
+    """The total size of the commits up to this version, starting with the first version that was requested."""
 
 
 class _File(NamedTuple):
@@ -33,8 +33,8 @@ class _File(NamedTuple):
 
 
 def growth_of(table: "DeltaTable", last: int | None = None) -> list[Size]:
-    """Returns the size of each version that the log still has, up to the version that is open; the last ones of them
-    if `last` is given.
+    """Returns the size of each version that is still in the log, up to the version that is open. With `last`, only this
+    number of last versions.
     """
     snapshot = table._snapshot
     newest = snapshot.version
@@ -78,7 +78,7 @@ def growth_of(table: "DeltaTable", last: int | None = None) -> list[Size]:
 
 
 class _Rows:
-    """Counts the rows of files. The log may lack the number of some files."""
+    """Sums up the rows of files, of which some may have no row count in the log."""
 
     def __init__(self) -> None:
         self._known = 0
@@ -96,7 +96,7 @@ class _Rows:
 
 
 def _first_readable(snapshot: "Snapshot", wanted: int, is_any: bool) -> int:
-    """Returns the first version from `wanted` on that can be read; with `is_any`, the first of all."""
+    """Returns the first readable version from `wanted` on; with `is_any`, the first readable version of the table."""
     start = json.loads(snapshot.history_json()[-1])["version"] if is_any else wanted
 
     def is_readable(version: int) -> bool:
@@ -106,7 +106,7 @@ def _first_readable(snapshot: "Snapshot", wanted: int, is_any: bool) -> int:
             return False
         return True
 
-    # The commits before the first checkpoint that is left cannot be read, and all later versions can.
+    # Versions before the oldest remaining checkpoint cannot be read; all later versions can.
     return start + bisect_left(range(start, snapshot.version), True, key=is_readable)
 
 

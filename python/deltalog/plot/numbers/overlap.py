@@ -1,4 +1,6 @@
-"""How the files of a table overlap in a column: the more files may have a value, the more a filter must read."""
+"""How the files of a table overlap in a column. The more files may contain a value, the more files a filter on it must
+read.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
@@ -21,14 +23,14 @@ _MOST_NAMES = 20
 
 
 class Span(NamedTuple):
-    """The bounds of a file, as positions on the axis. A bound that is not known is infinite."""
+    """The bounds of a file as positions on the axis. An unknown bound is infinite."""
 
     low: float
     high: float
 
 
 class Part(NamedTuple):
-    """A part of the axis, with the number of files that a filter on one value there reads at most."""
+    """A part of the axis, with the maximum number of files that a filter on one value in this part reads."""
 
     low: float
     high: float
@@ -41,29 +43,31 @@ class Overlap(NamedTuple):
     version: int
     column: str
     files: int
-    """All files."""
+    """The number of all files."""
     unknown: int
-    """The files without any bound in the log. Every filter reads them."""
+    """The number of files that have no bounds in the log. Every filter reads them."""
     empty: int
-    """The files in which the column is NULL in all rows. No filter on a value reads them."""
+    """The number of files in which the column is NULL in all rows. No filter on a value reads them."""
     spans: list[Span]
-    """The other files, in the order of their bounds."""
+    """The bounds of all other files, in order."""
     mean: float
-    """How many files a filter on one value reads on average, over the bounds of the files."""
+    """The average number of files that a filter on one value reads. The average is over all minima and maxima of the
+    files.
+    """
     most: int
-    """How many files a filter on one value reads at most."""
+    """The maximum number of files that a filter on one value reads."""
     low: float
     """The beginning of the axis."""
     high: float
     """The end of the axis."""
     is_whole: bool
-    """Whether the positions between whole numbers have no values."""
+    """Whether all values are at whole-number positions."""
     label: Callable[[float], str]
-    """Returns the value at a position, as text."""
+    """Returns the value at a position, as a label."""
 
     @property
     def end(self) -> float:
-        """Where the last value ends on the axis: a whole number is as wide as the distance to the next one."""
+        """The end of the last value on the axis. A whole number extends to the next whole number."""
         return self.high + 1 if self.is_whole else self.high
 
     def parts(self, number: int) -> list[Part]:
@@ -77,7 +81,7 @@ class Overlap(NamedTuple):
         found = []
         for at in range(number):
             start, end = self.low + width * at / number, self.low + width * (at + 1) / number
-            # The largest value belongs to the last part.
+            # The last part includes its end.
             last = bisect_right(bounds, end) if at + 1 == number else bisect_left(bounds, end)
             within = bounds[bisect_left(bounds, start) : last]
             points = within or [float(ceil(start)) if self.is_whole else (start + end) / 2]
@@ -90,7 +94,7 @@ def overlap_of(table: "DeltaTable", column: str) -> Overlap:
     """Returns how the files of the version that is open overlap in a column.
 
     Raises:
-        InvalidArgumentError: there is no such column, or files have no bounds of columns of its type.
+        InvalidArgumentError: there is no such column, or columns of its type have no bounds.
     """
     path, field = _found(table, column)
     kind = str(field.type)
@@ -133,7 +137,7 @@ def overlap_of(table: "DeltaTable", column: str) -> Overlap:
 
 
 def _found(table: "DeltaTable", column: object) -> tuple[list[str], "Field"]:
-    """Returns the path of a column and its definition."""
+    """Returns the path of a column, and the column's definition."""
     if not isinstance(column, str):
         raise wrong_argument("column", column, "the name of a column")
     fields = table.schema().fields
@@ -179,7 +183,7 @@ def _within(value: Any, path: Sequence[str]) -> Any:
 
 
 def _parsed(value: Any, kind: str) -> Any:
-    """Returns a bound as a value that can be compared; None if it is not known."""
+    """Converts a bound from JSON to a value that can be compared; None if the bound is unknown."""
     if value is None:
         return None
     if kind == "date":
@@ -188,7 +192,7 @@ def _parsed(value: Any, kind: str) -> Any:
         return _or_none(lambda: _microseconds(value))
     if kind in ("string", "binary") or kind.startswith(("char", "varchar")):
         return value
-    # NaN is text in JSON, and so is infinity. NaN is larger than all other values, so that it is no bound.
+    # NaN and infinity are strings in JSON. NaN is larger than all other values, so it is not used as a bound.
     number = float(value) if isinstance(value, str) else value
     return None if number != number else number
 
@@ -196,7 +200,7 @@ def _parsed(value: Any, kind: str) -> Any:
 def _or_none(parse: Callable[[], Any]) -> Any:
     try:
         return parse()
-    except (ValueError, OverflowError):  # Python knows the years 1 to 9999.
+    except (ValueError, OverflowError):  # Python's dates only include the years 1 to 9999.
         return None
 
 
@@ -219,7 +223,7 @@ def _axis(kind: str, values: list[Any]) -> tuple[Callable[[Any], float], Callabl
         or kind.startswith(("char", "varchar"))
         or not all(map(isfinite, values))
     ):
-        # Texts have an order, but no distances.
+        # Strings have an order, but no distances.
         known = sorted(set(values))
         places = {value: float(at) for at, value in enumerate(known)}
         texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in known]

@@ -1,6 +1,6 @@
-"""Calls from the JVM: one Python class for each of the Java interfaces in `java/common/bridge`.
+"""Answers calls from the JVM. There is one Python class for each Java interface in `java/common/bridge`.
 
-A class and its interface have the same name, and so have their methods, in the spelling of each language:
+A class has the same name as its interface. Their methods also have the same names, in the spelling of each language:
 `createAsSelect` is `create_as_select`. Parameters are passed by position. `tests/spark/test_bridge.py` compares the two
 sides.
 """

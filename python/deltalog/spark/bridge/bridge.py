@@ -1,4 +1,4 @@
-"""The object that the JVM calls."""
+"""The object that receives all calls from the JVM."""
 
 import functools
 import re
@@ -32,7 +32,7 @@ ROLES: tuple[type[Role], ...] = (
 
 
 class Bridge:
-    """The roles, for all sessions of a JVM.
+    """Passes calls to the classes that answer them, for all sessions of a JVM.
 
     Args:
         failed: converts the exception of a call to a `DeltalogException`.
@@ -43,7 +43,7 @@ class Bridge:
         self._roles = {role.__name__: role(jvm) for role in ROLES}
 
     def call(self, role: str, method: str, *arguments: Any) -> Any:
-        """Executes one call of `PythonCalls.java`: a method of the interface with the name of the role."""
+        """Executes one call from `PythonCalls.java`: a method of the interface that the role names."""
         return answer(self._failed, self._execute, role, method, *arguments)
 
     def ping(self) -> None:

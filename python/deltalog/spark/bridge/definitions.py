@@ -1,4 +1,4 @@
-"""Definitions of tables."""
+"""Answers Java's calls about definitions of tables."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ class DefinitionCalls(Role):
 
     def rule_functions(self) -> str:
         always, by_statement = rule_functions()
-        # Spark's writers copy a value several times.
+        # Spark's writers copy a value several times, so the values of one row get only a quarter of the limit.
         of_row = expression_bytes() // 4
         return json.dumps({"always": always, "byStatement": by_statement, "bytes": of_row})
 

@@ -1,4 +1,4 @@
-"""Calls about planners, which are identified by keys."""
+"""Answers Java's calls about planners, which are identified by keys."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from deltalog.spark.read.planner import answers_of, planner_of
 
 
 class PlannerCalls(Role):
-    """Answers `PlannerCalls.java`. Nothing here belongs to a session or calls the JVM."""
+    """Answers `PlannerCalls.java`. These methods need no session, and do not call the JVM."""
 
     def size(self, planner: str) -> int:
         return planner_of(planner).size()

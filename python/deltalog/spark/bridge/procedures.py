@@ -1,4 +1,4 @@
-"""Calls about procedures."""
+"""Answers Java's calls about procedures."""
 
 import json
 from typing import Any

@@ -1,10 +1,10 @@
-"""The common base of the roles."""
+"""The base class of the classes that answer Java's calls."""
 
 from deltalog.spark.jvm import Jvm
 
 
 class Role:
-    """A role, which has the public methods of the Java interface of the same name."""
+    """A class that answers the calls of the Java interface with the same name. It has the same public methods."""
 
     def __init__(self, jvm: Jvm) -> None:
         self._jvm = jvm

@@ -1,4 +1,4 @@
-"""Calls about DELETE, UPDATE and MERGE."""
+"""Answers Java's calls about DELETE, UPDATE and MERGE."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Java's calls for tables that streams write to."""
+"""Answers Java's calls about tables to which streams write."""
 
 import json
 from typing import Any

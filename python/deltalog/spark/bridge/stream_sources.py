@@ -1,4 +1,4 @@
-"""Java's calls for tables that streams read."""
+"""Answers Java's calls about tables that streams read."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ class StreamSourceCalls(Role):
 
     def __init__(self, jvm: Jvm) -> None:
         super().__init__(jvm)
-        open_streams.drop_all()  # They belong to an earlier JVM, which has ended.
+        open_streams.drop_all()  # Streams that are still open belong to an earlier JVM, which has ended.
 
     def columns(self, session: Any, options: str, schema: str | None) -> str:
         return source.columns(self._jvm, session, Options.of_json(options), schema)

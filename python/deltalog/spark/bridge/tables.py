@@ -1,4 +1,4 @@
-"""Calls about tables at one version, as queries read them."""
+"""Answers Java's calls about versions of tables that queries read."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""Calls about writes of rows."""
+"""Answers Java's calls about writes of rows."""
 
 from typing import Any
 

@@ -1,3 +1,3 @@
-"""DELETE, UPDATE and MERGE under Spark Connect, where Python has no access to a JVM: the client builds DataFrames, and
-workers write.
+"""DELETE, UPDATE, MERGE and streams under Spark Connect, where Python has no access to a JVM: the client builds
+DataFrames, and the server's workers write files.
 """

@@ -1,4 +1,4 @@
-"""Versions and times that options name, in a process without a session."""
+"""Parses options with versions and times, in a process without a Spark session."""
 
 from deltalog.arguments import iso_time, timestamp_argument
 from deltalog.spark.errors import InvalidArgumentError

@@ -1,4 +1,5 @@
-"""DELETE, UPDATE and MERGE under Spark Connect if the server uses our catalog: the server does all the work.
+"""DELETE, UPDATE and MERGE under Spark Connect if the server uses deltalog's catalog: the server executes the whole
+statement.
 
 Spark Connect has no message for statements whose conditions and values are columns. They are sent as a hint on the
 target, or on the join of target and source, from which the server builds the statement (`CarriedStatements.java`):
@@ -21,7 +22,7 @@ _AFFECTED = "num_affected_rows"
 
 
 class ServerTarget:
-    """A table that a server changes, as a DataFrame that reads it."""
+    """The target of a statement that the server executes. It contains a DataFrame that reads the table."""
 
     def __init__(self, rows: DataFrame) -> None:
         self.rows = rows

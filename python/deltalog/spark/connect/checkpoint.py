@@ -1,4 +1,4 @@
-"""Rows that a Connect server keeps while a statement needs them."""
+"""Keeps rows on a Connect server for as long as a statement needs them."""
 
 import contextlib
 from collections.abc import Iterator
@@ -26,5 +26,5 @@ def checkpointed(rows: DataFrame) -> Iterator[DataFrame]:
     finally:
         command = RemoveRemoteCachedRelation(plan).command(session=client)
         plan._relation_id = None
-        with contextlib.suppress(PySparkException):  # The rows end with the session at the latest.
+        with contextlib.suppress(PySparkException):  # The end of the session releases the rows at the latest.
             client.execute_command(command)

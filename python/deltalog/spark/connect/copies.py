@@ -21,7 +21,7 @@ from deltalog.spark.connect.place import Place, place_of
 from deltalog.spark.options import Options
 
 _REQUEST = "requestId"
-# The maximum number of newer commits by other writers among which a clone's commit is searched for.
+# The maximum number of newest commits in which the commit of a clone is searched.
 _COMMITS = 100
 
 
@@ -37,7 +37,7 @@ class CloneCommand(NamedTuple):
     timestamp_ms: int | None
     properties: dict[str, str]
     request: str
-    """The id of the request, which no other command has."""
+    """The unique id of the request."""
     user_metadata: str | None
 
     def source(self, newest: Snapshot) -> Snapshot:
@@ -61,7 +61,7 @@ def clone(options: Options, open_source: Callable[[], Snapshot], **arguments: An
     try:
         clone_table(source, place.uri, asked, commit)
     except (TableAlreadyExistsError, CommitConflictError):
-        # The other execution of the same command may have been faster.
+        # Another execution of the same command may have created the clone already.
         if not _has_cloned(place, command.request):
             raise
 

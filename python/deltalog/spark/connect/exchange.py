@@ -4,7 +4,7 @@
     options: command, arguments as JSON      →      answer(snapshot, command, arguments)
     value, or the same exception             ←      one row with one text: the value or the error as JSON
 
-A server whose catalog is ours executes more of them, in its session (`connect/commands.py`).
+A server that uses deltalog's catalog can execute further commands in its session (`connect/commands.py`).
 """
 
 import base64
@@ -29,7 +29,7 @@ ANSWER = "answer"
 _ATTRIBUTES = ("table", "version", "path", "line", "hint", "reason")
 
 
-# Commands that exist only for Connect, and that name locations without a table.
+# Commands for Spark Connect only, whose locations need not be tables yet.
 _OF_PLACES: dict[str, Callable[..., Any]] = {"clone": copies.clone, "convert": copies.convert}
 
 

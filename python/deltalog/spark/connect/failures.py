@@ -1,4 +1,6 @@
-"""Converts errors that deltalog raised in a Connect server with our catalog to the errors that the client raises."""
+"""Converts errors of deltalog from a Connect server with deltalog's catalog to the exceptions that the client
+raises.
+"""
 
 import json
 from collections.abc import Callable
@@ -13,7 +15,9 @@ _converted: set[Callable[..., Any]] = set()
 
 
 def install_conversion() -> None:
-    """Makes Spark's client raise errors of deltalog, and convert other errors as before. Later calls have no effect."""
+    """Makes Spark's client raise errors of deltalog as such. Other errors are converted as before. Later calls have no
+    effect.
+    """
     from pyspark.sql.connect.client import core
 
     client: Any = core
@@ -39,5 +43,5 @@ def install_conversion() -> None:
 
 
 def _message(text: str) -> str:
-    """Returns a message without the class that Spark writes before it."""
+    """Returns a message without the name of the class with which Spark prefixes it."""
     return text.removeprefix(f"({_EXCEPTION}) ").partition("\n\nJVM stacktrace:")[0]

@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 from deltalog.spark.errors import SchemaMismatchError
 
 _TIMES = (DateType, TimestampType, TimestampNTZType)
-# Values of these types can have no other type, and casts to them cannot fail.
+# Casts of storable values to these types cannot fail.
 _SAFE = (StringType, BooleanType)
 
 

@@ -1,7 +1,7 @@
 """`DeltaTable.merge` under Spark Connect.
 
-1. The source is evaluated once, with a number for each row, and kept by the executors.
-2. The rows of the target that match are joined with it, for the clauses WHEN MATCHED.
+1. The source is evaluated once. Each row gets a number, and the executors keep the rows.
+2. Rows of the target that match are joined with the source, for the clauses WHEN MATCHED.
 3. 3. Rows of the target that match no row of the source are added, for WHEN NOT MATCHED BY SOURCE.
 4. 4. The rows of the source whose numbers do not occur in the second step are added, for WHEN NOT MATCHED. If there are
    clauses for both, the executors keep the rows of the second step, too.
@@ -33,7 +33,8 @@ from deltalog.spark.write.evolution import AUTO_MERGE
 _SOURCE = "__deltalog_source"
 _CLAUSE = "__deltalog_clause"
 _MATCHED = "__deltalog_matched"
-# Sources that are certainly small are broadcast. For other sources, Spark decides at run time.
+# A source is broadcast if it has at most this number of rows and of values. For larger sources, Spark decides at run
+# time.
 _BROADCAST_ROWS = 100_000
 _BROADCAST_VALUES = 2_000_000
 
@@ -248,7 +249,7 @@ def _as_source(evaluated: DataFrame, source: DataFrame) -> DataFrame:
 def _written(begun: Begun, assigning: list[Assignments]) -> list[StructField] | None:
     """Returns the columns of the rows to write; None if no rows are written.
 
-    Generated columns to which no clause gives a value are computed when rows are written.
+    Generated columns to which no clause assigns a value are computed when rows are written.
     """
     if not assigning:
         return None

@@ -1,7 +1,8 @@
 """Determines what a statement under Spark Connect reads in addition to the rows that it looks for.
 
-The server resolves names, so a client can only see that something may be the table. Everything that may be the table is
-treated as a reference to it. Then the whole table counts as read, and more commits of other writers are conflicts.
+Only the server resolves names, so the client does not know whether a name refers to the table. Every name that may
+refer to it is treated as if it did: the statement then counts as having read the whole table, so more commits of other
+writers are conflicts.
 """
 
 import re
@@ -38,7 +39,7 @@ def may_query(spark: SparkSession, value: str | Column) -> bool:
 
 
 def plans_of(spark: SparkSession, value: str | Column) -> set[int]:
-    """Returns the ids of the plans whose columns a condition or a value names."""
+    """Returns the ids of the plans to whose columns a condition or a value refers."""
     if isinstance(value, str):
         return set()
     column: Any = value
@@ -86,7 +87,7 @@ def _leaf(relation: Any, uri: str) -> bool | int:
         return False
     try:
         is_target = any(may_be(connect_uri(path), uri) for path in paths)
-    except (InvalidArgumentError, UnsupportedFeatureError):  # A path that the server refuses.
+    except (InvalidArgumentError, UnsupportedFeatureError):  # The server will refuse this path.
         return True
     version = options.get(_VERSION, "")
     return int(version) if is_target and version.isdigit() else is_target

@@ -1,4 +1,4 @@
-"""Finds out what a Connect server can do."""
+"""Finds out whether a Connect server uses deltalog's catalog."""
 
 import weakref
 from typing import Any
@@ -13,12 +13,13 @@ _asked: "weakref.WeakKeyDictionary[Any, bool]" = weakref.WeakKeyDictionary()
 
 
 def has_our_catalog(spark: Any) -> bool:
-    """Returns whether a Connect session uses our catalog. The server then does what a classic session does.
+    """Returns whether a Connect session uses deltalog's catalog. The server then executes everything as a classic
+    session would.
 
     Otherwise the server has the format `deltalog` only as a Python Data Source, or does not have it.
     """
     if spark not in _asked:
-        # The setting is made when the session's analyzer is created.
+        # deltalog sets this setting when the session's analyzer is created, so the analyzer must be used first.
         spark.range(0).schema  # noqa: B018
         _asked[spark] = _catalog(spark).startswith(f"{PACKAGE}.")
         if _asked[spark]:
@@ -27,7 +28,7 @@ def has_our_catalog(spark: Any) -> bool:
 
 
 def without_extensions(spark: Any) -> InvalidArgumentError:
-    """Returns the error of a server that has our format, but not our catalog."""
+    """Returns the error for a server that has deltalog's format, but uses another catalog."""
     return InvalidArgumentError(
         f"the server of this session has the jar of deltalog, but its catalog {CATALOG} is {_catalog(spark)}: start "
         f"the server with spark.sql.extensions={PACKAGE}.DeltalogExtensions and without that setting"

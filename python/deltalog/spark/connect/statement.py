@@ -49,12 +49,13 @@ class StatementRequest(NamedTuple):
     table_id: str
     text: StatementText
     reads: tuple[str, str] | None
-    """SQL text that is true for all rows that the statement reads, with the time zone of its times; None for the whole
-    table."""
+    """An SQL condition that is true for all rows that the statement reads, with the time zone for its times; None if it
+    reads the whole table.
+    """
     assigned: list[str]
-    """The columns to which clauses that change rows give values."""
+    """The columns to which clauses that change rows assign values."""
     given: list[list[str]]
-    """The columns to which each clause that inserts rows gives values."""
+    """The columns to which each clause that inserts rows assigns values."""
     matches_once: bool = False
     source_rows: int = 0
     app_transaction: tuple[str, int] | None = None

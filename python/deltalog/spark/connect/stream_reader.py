@@ -6,8 +6,9 @@ workers read them.
     partitions    →  TableStream.partitions   →   read_fragment (Arrow)
     commit        →  TableStream.release
 
-Offsets have the same text as in classic sessions, so a query can continue there with the same checkpoint. The first
-batch begins at the offset that `initialOffset` returns. Spark does not store that offset in the checkpoint.
+Offsets are the same strings as in classic sessions, so a query can continue in a classic session with the same
+checkpoint. The first batch begins at the offset that `initialOffset` returns. Spark does not store that offset in the
+checkpoint.
 
 - From Spark 4.2 on, a source can limit its batches. Older releases ask `latestOffset` for the end of all new rows,
   and do not pass the start of the batch. `_reached` stores the end of the previous batch as the start of the next.
@@ -37,7 +38,7 @@ from deltalog.spark.schema import arrow_schema, feed_schema, field_names, of_que
 from deltalog.spark.streams import source_options
 from deltalog.table.stream import StreamArguments, StreamLimits
 
-try:  # Spark 4.2 and newer.
+try:  # These classes exist in Spark 4.2 and newer.
     from pyspark.sql.streaming.datasource import (
         ReadAllAvailable,
         ReadLimit,
@@ -117,7 +118,7 @@ class StreamReader(DataSourceStreamReader):
         self._opened: TableStream | None = None
         self._reached: str | None = None
         self._empty: str | None = None
-        """The end of the first batch, if that has no rows."""
+        """The end of the first batch, if it has no rows."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None}

@@ -45,7 +45,7 @@ _log = logging.getLogger("deltalog.spark")
 
 
 class _Begun(NamedTuple):
-    """A batch that has begun, so that tasks can write it."""
+    """A batch whose write has begun, so that tasks can write files."""
 
     token: bytes
     task: WriteTask
@@ -165,7 +165,7 @@ class StreamWriter(DataSourceStreamWriter, DataSourceArrowWriter):
             self._delete(found[0].token)
 
     def _delete(self, token: bytes) -> None:
-        with contextlib.suppress(DeltaError):  # The error that caused the deletion is the one to raise.
+        with contextlib.suppress(DeltaError):  # Raise the error that caused the deletion, and not this one.
             SparkWrite.delete(token, self._place.storage_options)
 
 

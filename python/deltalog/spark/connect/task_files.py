@@ -1,4 +1,4 @@
-"""The files that a task of a write makes of its rows, in a worker of Spark."""
+"""Writes the rows of a Spark task to files, in a Python worker."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,9 @@ _TASKS = 1 << 16
 
 
 def written(task: WriteTask, place: Place, batches: Iterator[Any]) -> Fragment | None:
-    """Writes Arrow batches, and returns what was written; None if there are none."""
+    """Writes Arrow batches to files, and returns the fragment that describes the files; None if there are no
+    batches.
+    """
     import pyarrow
 
     first = next(batches, None)

@@ -20,7 +20,7 @@ from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 _PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^.`]+))\s*(?:\.|$)")
 _DEFAULT = "CURRENT_DEFAULT"
 
-# A value, or the values of fields of a struct by their names in lower case.
+# An assigned value, or assigned values of a struct's fields by their names in lower case.
 _Tree = dict[str, Any]
 
 
@@ -109,8 +109,8 @@ class Assignments:
 def default_of(field: StructField) -> Column:
     """Returns the default value of a column, which is NULL if it has none.
 
-    The expression may have been written by an attacker. deltalog computes it here and sends the value to the server,
-    whose own parser and functions have access to more than a table should.
+    The expression may come from an attacker. So the client computes it with deltalog's evaluator and sends the value to
+    the server, because the server's own parser and functions can access more than a table should.
     """
     sql = (field.metadata or {}).get(_DEFAULT)
     if sql is None:
@@ -125,7 +125,7 @@ def default_of(field: StructField) -> Column:
 
 
 def _literal(value: Any, kind: DataType) -> Column:
-    """Returns a value of pyarrow as a constant of Spark."""
+    """Returns a pyarrow value as a Spark literal."""
     literal: Column
     if value is None:
         literal = sf.lit(None)
@@ -137,7 +137,7 @@ def _literal(value: Any, kind: DataType) -> Column:
     elif isinstance(kind, StructType):
         literal = sf.struct(*(_literal(value[part.name], part.dataType).alias(part.name) for part in kind))
     else:
-        # A literal time would be converted from the client's time zone.
+        # Spark would convert a literal timestamp from the client's time zone.
         literal = sf.lit(value.isoformat() if isinstance(value, datetime) else value)
     return literal.cast(kind)
 

@@ -2,7 +2,7 @@
 
     rows with positions ──► condition, new values ──► written by the format: positions of removed rows, new files
 
-- The rows come from one version, which is the base of the commit.
+- The rows are read from one version, on which the commit is based.
 - A condition in SQL text also determines which files may have such rows, and which commits of other writers are
   conflicts.
 """
@@ -60,7 +60,7 @@ def update(target: Target, condition: Condition | None, values: Values) -> dict[
     for field in table.schema.fields:
         old = named(rows, field.name)
         new = assignments.updated(field, old)
-        # A changed row gets new values in its generated columns, too.
+        # The generated columns of a changed row are computed again, too.
         if new is not None or field.name.lower() not in table.generated:
             columns.append((old if new is None else new).alias(field.name))
     columns += row_ids(begun, rows)
@@ -103,7 +103,7 @@ def analyzed(
     if not expressions:
         return []
     selected = [value.alias(f"_{index}") for index, value in enumerate(values)]
-    # A join is one of the DataFrame operators whose conditions Spark checks.
+    # The expressions are put into a join condition, because Spark does not check the conditions of all operators.
     one = begun.target.spark.range(1).select(sf.lit(0).alias("__deltalog_one"))
     tested = reduce(lambda a, b: a & b, [expression.isNull() for expression in expressions])
     try:

@@ -34,7 +34,7 @@ from deltalog.spark.write.record import log_applied
 
 
 class Committing(NamedTuple):
-    """What the commit of a statement records, in the form of the core."""
+    """The arguments that describe the commit of a statement, as the core expects them."""
 
     text: StatementText
     reads: tuple[str, str] | None
@@ -57,7 +57,7 @@ class StatementMessage(WriterCommitMessage):
 def statement_writer(place: Place, roots: list[str], text: str) -> "StatementWriter":
     """Checks a statement, given as JSON, and returns the writer of its rows."""
     request = StatementRequest.from_json(text)
-    uuid.UUID(request.statement_id)  # It becomes the name of a directory.
+    uuid.UUID(request.statement_id)  # The id is checked because it becomes the name of a directory.
     uri, storage_options = place
     snapshot = Snapshot.open(
         uri, version=request.version, storage_options=storage_options, allowed_roots=roots
@@ -78,7 +78,7 @@ def statement_writer(place: Place, roots: list[str], text: str) -> "StatementWri
 
 
 def _write_of(snapshot: Snapshot) -> SparkWrite:
-    """Returns the write of a statement, from which the rules of the table are known."""
+    """Returns the write of a statement, which provides the rules of the table."""
     begun = SparkStatement.begin(snapshot)
     if isinstance(begun, AlreadyApplied):
         raise TypeError("a statement without an application was applied")
@@ -86,7 +86,9 @@ def _write_of(snapshot: Snapshot) -> SparkWrite:
 
 
 class StatementWriter(DataSourceArrowWriter):
-    """A writer whose workers carry out tasks of a statement. Without a task there is nothing to do."""
+    """A writer whose workers carry out tasks of a statement. If the table has already recorded the statement, there is
+    no task and nothing is written.
+    """
 
     def __init__(
         self, place: Place, roots: list[str], request: StatementRequest, task: StatementTask | None

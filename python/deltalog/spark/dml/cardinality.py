@@ -5,7 +5,7 @@ from typing import Any
 from deltalog._internal import InvalidArgumentError
 from deltalog.spark.jvm.causes import causes
 
-# The beginning of the error text in `ChangedRows.java`. Tasks raise the error, so other text may surround it.
+# The beginning of the error message in `ChangedRows.java`. Tasks raise the error, so Spark may add text around it.
 _VIOLATION = "[MERGE_CARDINALITY_VIOLATION] several rows of the source match one row of the table"
 
 

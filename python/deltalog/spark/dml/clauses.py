@@ -10,7 +10,7 @@ from deltalog.errors import wrong_argument
 
 Condition = str | Column
 Values = Mapping[str, str | Column]
-"""The new value of each column, which may be a field of a struct, as SQL text or as a column."""
+"""The assigned values by column (or field of a struct), as SQL text or as `Column`."""
 
 
 _EXPECTED = "a value for at least one column, as SQL text or a Column, such as {'column': 'expression'}"

@@ -1,4 +1,4 @@
-"""The description of a statement by `StatementDescription.java`."""
+"""Parses the description of a statement that `StatementDescription.java` writes."""
 
 import json
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ class Description(NamedTuple):
     sources: list[Source]
     """All tables that the statement reads."""
     other_sources: list[Source]
-    """The tables that it reads in addition to its target."""
+    """The tables that the statement reads in addition to its target."""
     has_subquery: bool
     settings: Settings
     assigned: set[str]

@@ -7,9 +7,9 @@ rows of the files that may match ──► condition, new values ──► one j
                             the other rows of the files concerned ──► a second job: copies ──► commit
 ```
 
-- Spark has resolved and checked the statement. Its expressions refer to columns of the target by ids, which the scan
-  of the files takes over (`StatementScan.java`).
-- An updated row is one row with its old position and the new values (`RowAction.java`).
+- Spark has resolved and checked the statement. Its expressions refer to columns of the target by ids. The scan of the
+  files uses the same ids (`StatementScan.java`).
+- An updated row is passed to the job as one row, which has the old position and the new values (`RowAction.java`).
 - Without deletion vectors, rows are copied as if the removed positions were a deletion vector, so that no condition
   is evaluated twice. If the condition of an UPDATE only depends on the row, the statement first finds the files by
   reading the condition's columns, and then writes all of their rows in one job.
@@ -36,7 +36,7 @@ from deltalog.spark.write.interrupts import RunningWrite, running_write
 def execute(jvm: Jvm, session: Any, run: Any, description: str) -> tuple[str, Metrics]:
     """Executes a resolved DELETE, UPDATE or MERGE; returns which of them it is, and its metrics.
 
-    `run` is its `StatementRun` in the JVM, and `description` is the text by which that describes itself.
+    `run` is the `StatementRun` of the statement in the JVM, and `description` is its description as JSON.
 
     If anything fails before the commit, the written files are deleted.
     """
@@ -68,8 +68,8 @@ def execute(jvm: Jvm, session: Any, run: Any, description: str) -> tuple[str, Me
 
 def _delete(statement: Statement, running: RunningWrite) -> None:
     filters = json.loads(statement.run.filters())
-    # If a commit has change data files, they must contain all changes. So all rows that may have to be in them are
-    # read.
+    # If a commit has change data files, they must contain all changes. So the job also reads rows that are only needed
+    # for them.
     reads_all = statement.has_feed and not statement.uses_vectors
     files = statement.planned(filters["stored"], removed=None if reads_all else filters["exact"])
     if files.kept > 0:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from deltalog._internal import SparkWrite
 
 Clause = tuple[int, set[str]]
-"""The number of a clause that writes rows, and the columns to which it assigns values."""
+"""For the number of each clause that writes rows, the columns to which the clause assigns values."""
 LeftOut = dict[str, list[int] | None]
-"""The generated columns to compute: in the rows of clauses with these numbers, or in all rows."""
+"""The generated columns to compute. Each is computed in the rows of the clauses with these numbers, or in all rows."""
 
 
 def left_out(write: SparkWrite, clauses: Sequence[Clause]) -> LeftOut:

@@ -21,8 +21,8 @@ def groups_of(write: SparkWrite, clauses: Sequence[Clause]) -> list[tuple[list[i
     """Divides the INSERT clauses of a MERGE into groups that assign values to the same identity columns. Returns the
     clauses of each group, and these columns.
 
-    Each group is inserted by its own job, which generates the missing values: the core reads them from the files of the
-    job. Only the last group may lack values.
+    Each group is inserted by a separate job. Only the job of the last group may generate values, because the core reads
+    the generated values from the files of one job.
     """
     given = dict(_given(write, [columns for _, columns in clauses]))
     groups: dict[frozenset[str], list[int]] = {}

@@ -1,12 +1,12 @@
-"""The error of a MERGE whose source was lost with the executor that kept it (see `merge.py`)."""
+"""The error of a MERGE whose source was lost together with the executor that stored it (see `merge.py`)."""
 
 from typing import Any
 
 from deltalog.errors import UnavailableError
 from deltalog.spark.jvm.causes import causes
 
-# The error condition in every release of Spark 4. Spark's own hint is meant for programs that make the checkpoint
-# themselves.
+# This error condition is the same in every release of Spark 4. Spark's own hint is only for programs that create the
+# checkpoint themselves.
 _CONDITION = "[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND]"
 
 

@@ -1,20 +1,20 @@
 """Executes MERGE.
 
-1. The source is evaluated once, with a number for each row, and kept by the executors.
+1. The source is evaluated once. Each row gets a number, and the executors keep the rows.
 2. 2. Files of the target whose statistics exclude all keys of the source are left out. The range of the keys is passed
    to the scan, for skipping row groups and pages. Neither is done with WHEN NOT MATCHED BY SOURCE, because it needs
    every row of the target.
-3. One job joins the target with the source: changed rows, removed positions, and the numbers of the source's rows that
-   have matched. The source is broadcast while it is small.
+3. One job joins the target with the source. It writes changed rows, and reports removed positions and the numbers of
+   the source's rows that have matched. A small source is broadcast.
 4. The rows of the source that have not matched are inserted by a second job.
 
-Only for some statements, several rows of the source may match one row of the target, as in the JVM connector. Every
-pair of rows for which the condition of the MERGE is true counts as a match, whether or not a clause applies to it:
+As in the JVM connector, only some statements allow several rows of the source to match one row of the target. Every
+pair of rows for which the condition of the MERGE is true counts as a match, even if no clause applies to it:
 
 | clauses for matched rows | other clauses | several matches |
 | --- | --- | --- |
 | one DELETE without a condition | any | the row is deleted, once |
-| none | NOT MATCHED only | allowed: matched rows only tell which rows are not inserted |
+| none | NOT MATCHED only | allowed: matches only determine which rows are not inserted |
 | none | NOT MATCHED BY SOURCE, and others | refused |
 | any others, such as DELETE with a condition | any | refused |
 """
@@ -42,7 +42,7 @@ def merge(statement: Statement, running: RunningWrite) -> None:
     run, description = statement.run, statement.description
     wants_columns = description.with_schema_evolution or statement.settings.boolean(AUTO_MERGE)
     if wants_columns and not statement.target.evolves:
-        # The rule that adds the columns only runs in the analyzer.
+        # Columns can only be added by the rule in the session's analyzer.
         raise UnsupportedFeatureError(
             "MERGE cannot add columns in this session: call deltalog.spark.enable(session) for it, or add the columns "
             "first, for example with DeltaTable.alter"

@@ -1,4 +1,4 @@
-"""Remembers the frames that a `DeltaTable` has returned. Its statements may refer to their columns."""
+"""Remembers the DataFrames that a `DeltaTable` has returned, because its statements may refer to their columns."""
 
 import uuid
 from typing import Any
@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 
 
 class OwnFrames:
-    """The known frames of a table."""
+    """The DataFrames that a `DeltaTable` has returned."""
 
     def __init__(self) -> None:
         self.id = str(uuid.uuid4())
@@ -16,7 +16,7 @@ class OwnFrames:
         """The ids of these frames' plans under Spark Connect."""
 
     def note(self, frame: DataFrame) -> None:
-        """Remembers a frame that is returned to the user."""
+        """Remembers a DataFrame that is returned to the user."""
         plan: Any = getattr(frame, "_plan", None)
         if plan is not None:
             self.plan_ids.add(plan._plan_id)

@@ -22,8 +22,8 @@ from deltalog.spark.write.settings import Settings
 def replace(
     jvm: Jvm, session: Any, rows: Any, options: Options, location: Location, *, overwrites: bool
 ) -> bool:
-    """Replaces rows as the options request. Returns false if the table does not exist, because then there is nothing to
-    replace.
+    """Carries out an overwrite with these options. Returns false if the table does not exist: then the caller writes
+    the rows in the usual way.
     """
     check(options, overwrites)
     if not table_exists(location.uri, location.storage_options):

@@ -1,4 +1,4 @@
-"""A DELETE, UPDATE or MERGE that is being executed: its text, its target, and the jobs that it runs."""
+"""A DELETE, UPDATE or MERGE that is being executed: its description, its target, and the jobs that it runs."""
 
 import logging
 import time
@@ -28,11 +28,12 @@ Metrics = dict[str, int]
 _log = logging.getLogger("deltalog.spark")
 
 _OPERATION = "__deltalog_operation"
-# As in `RowAction.java`.
+# These values are the same as in `RowAction.java`.
 _WRITE = 2
 _COPY = 16
 _CLAUSE_BITS = 8
-# The number of columns that follow the table's: what happens to the row, its file, and its position there.
+# The number of marker columns after the table's columns: the action for the row, its file, and its position in the
+# file.
 _MARKERS = 3
 
 
@@ -55,7 +56,7 @@ class Statement:
         self._has_recorded = False
         self._copies: SparkPlan | None = None
         self._copies_with_removed = False
-        # How written rows are shuffled, and what is done after the commit.
+        # The settings for shuffling written rows, and for compaction after the commit.
         self._balance: dict[str, Any] | None = None
         self._compaction = AutoCompaction.of(self.settings)
         if self.target.applied is None:
@@ -64,11 +65,12 @@ class Statement:
             self.target.statement.check_recordable()
 
     def planned(self, filters: str, keeps_matches: bool = False, removed: str | None = None) -> Any:
-        """Returns the files that may have rows for which the filters, as `FilterText.java` writes them, are true.
+        """Returns the files that may contain rows for which the filters are true. `FilterText.java` has written the
+        filters.
 
-        If unchanged rows matter to the statement as well (`keeps_matches`), it depends on all rows of these files. If
-        the statement removes exactly the rows that meet a condition (`removed`), files with only such rows are removed
-        without being read, and are not returned.
+        With `keeps_matches`, the statement also depends on the unchanged rows of these files. If the statement removes
+        exactly the rows that meet the condition `removed`, files that contain only such rows are removed without being
+        read, and are not returned.
         """
         time_zone, source_filters = self.settings.time_zone, self.target.source_filters
         files = self.target.statement.plan(
@@ -106,7 +108,7 @@ class Statement:
 
     @property
     def uses_vectors(self) -> bool:
-        """Whether rows are deleted by deletion vectors. Otherwise, their files are rewritten."""
+        """Whether rows are deleted by deletion vectors. Otherwise, the files with these rows are rewritten."""
         return self.target.statement.uses_vectors
 
     def change(
@@ -119,11 +121,12 @@ class Statement:
         records: bool = False,
         counted: Counted | None = None,
     ) -> None:
-        """Carries out a step of the `StatementRun`, which gets the description of its job. The rows have marker
-        columns, and the table's columns if the step `writes` rows.
+        """Carries out a step of the statement: passes the description of a job to the `StatementRun`. The rows have
+        marker columns, and the table's columns if the step `writes` rows.
 
         `left_out` are the generated columns to compute; `more` is the number of additional marker columns. If the step
-        `records` changes, they go to the change data feed. The identity columns `counted` get new values in all rows.
+        `records` changes, it also writes them to the change data feed. The identity columns `counted` get new values in
+        all rows.
         """
         write = self.target.write
         rows = FileRows({}, [])
@@ -164,7 +167,7 @@ class Statement:
     def plan_copies(self) -> None:
         """Plans the copies of the remaining rows of files with deleted rows, after the job that has found these rows.
 
-        If changes were not recorded, the plan also has the deleted rows, of all files.
+        If the first job has not recorded the changes, the plan also contains the deleted rows of all files.
         """
         if not self.uses_vectors:
             self._copies_with_removed = self.has_feed and not self._has_recorded
@@ -173,8 +176,9 @@ class Statement:
     def has_change_files(self) -> bool:
         """Returns whether the commit has change data files. If so, they must contain all changes.
 
-        They are needed for changed rows, and for copied rows, which readers would take for new ones. For removed files
-        and deletion vectors, readers see themselves which rows were removed. (PROTOCOL, "Change Data Files".)
+        Change data files are needed for changed rows, and for copied rows, which readers would otherwise take for new
+        rows. They are not needed for removed files and deletion vectors, because readers can see which rows these have
+        removed. (PROTOCOL, "Change Data Files".)
         """
         statement = self.target.statement
         return statement.has_change_files(self.target.write) or (self.has_feed and self._copies is not None)

@@ -1,4 +1,4 @@
-"""The table that a statement changes, at the version that it is based on."""
+"""The table that a statement changes, at the version on which the statement is based."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,21 +38,21 @@ class Target:
                 f"the table {self.uri} is read at an older version, which cannot be changed"
             )
         self.snapshot: Snapshot = own.base
-        # The conditions of the rows that the source of a MERGE reads from the table.
+        # Conditions that describe which rows of the table the source of a MERGE reads.
         self.source_filters = own_filters(description.other_sources, self.uri)
         self.record = Record.of_session(self.options, description.settings)
         # Whether the statement may add columns to the table.
         self.evolves = description.evolved is not None
         data_schema = None if description.evolved is None else schema.of_data(description.evolved)
         begun = SparkStatement.begin(self.snapshot, self.record.app_transaction, data_schema)
-        # Set if the application has already recorded this statement, so that there is nothing to do.
+        # Set if the table has already recorded this statement for its application. Then the statement is skipped.
         self.applied = begun if isinstance(begun, AlreadyApplied) else None
         if not isinstance(begun, AlreadyApplied):
             self.statement, self.write = begun
 
     @contextmanager
     def scan(self, plan: SparkPlan) -> Iterator[str]:
-        """Yields the description of a relation of planned files, which can be read inside of the `with`."""
+        """Yields the description of a relation of planned files, which can be read inside the `with` block."""
         with kept(StatementPlanner(self.snapshot, plan)) as key:
             yield statement_relation(self._session, self.snapshot, key, self._name)
 

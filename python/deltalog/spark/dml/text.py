@@ -7,7 +7,7 @@ Clause = tuple[str | None, str]
 
 
 class StatementText(NamedTuple):
-    """A statement by its name, its conditions and its clauses."""
+    """The name, the conditions and the clauses of a statement, for the history."""
 
     name: str
     predicate: str | None
@@ -17,12 +17,12 @@ class StatementText(NamedTuple):
 
     @property
     def updates(self) -> bool:
-        """Whether it may change rows."""
+        """Whether the statement may change rows."""
         return self.name == "UPDATE" or "update" in self._actions_on_rows()
 
     @property
     def deletes(self) -> bool:
-        """Whether it may delete rows."""
+        """Whether the statement may delete rows."""
         return self.name == "DELETE" or "delete" in self._actions_on_rows()
 
     def _actions_on_rows(self) -> set[str]:

@@ -1,1 +1,1 @@
-"""Converts errors between Python and the JVM, and finds the tables that Spark's errors are about."""
+"""Converts errors between Python and the JVM."""

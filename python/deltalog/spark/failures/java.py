@@ -12,14 +12,16 @@ _log = logging.getLogger("deltalog.spark")
 
 
 def kept(jvm: Jvm, error: BaseException) -> Any:
-    """Returns the failure for a JVM that a Python program uses. When it comes back, the exception itself is raised."""
+    """Returns the Java exception for a JVM that a Python program uses. When it arrives in Python again, the original
+    exception is raised.
+    """
     message = str(error) or type(error).__name__
     return jvm.new("DeltalogException", message, keep(error), sql_state(error), _met(error))
 
 
 def told(jvm: Jvm, error: BaseException) -> Any:
-    """Returns the failure for a JVM without a Python program. A failure of Spark is returned unchanged, unless it wraps
-    one of deltalog.
+    """Returns the Java exception for a JVM without a Python program. An exception of Spark is returned unchanged,
+    unless it wraps an error of deltalog.
     """
     of_spark = java_exception(error)
     own = error if of_spark is None else translated(of_spark)
@@ -28,7 +30,7 @@ def told(jvm: Jvm, error: BaseException) -> Any:
     text = str(own)
     if not isinstance(own, DeltaError):
         _log.warning("a call of the JVM has failed", exc_info=own)
-        first, *_ = text.splitlines() or [""]  # py4j puts stack traces there.
+        first, *_ = text.splitlines() or [""]  # py4j appends stack traces to the message.
         text = f"{type(own).__name__}: {first}"
     return jvm.new("DeltalogException", text, None, sql_state(own), of_spark or _met(own))
 

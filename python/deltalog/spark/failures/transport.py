@@ -1,8 +1,8 @@
 """Transports exceptions from Python callbacks through the JVM to the caller.
 
-A callback does not raise an exception through py4j. It keeps the exception here, under a token. The JVM throws a
-`DeltalogException` with this token, which Spark may wrap in its own exceptions. When PySpark converts the Java
-exception, the token identifies the original.
+An exception in a callback is not raised through py4j. It is stored in this module under a token, and the JVM throws a
+`DeltalogException` with the token, which Spark may wrap in its own exceptions. When PySpark converts the Java
+exception, the token identifies the original exception.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from deltalog.spark.jvm.jars import PACKAGE
 from deltalog.spark.read import file_errors
 from deltalog.spark.write import refusals, rule_errors
 
-# The number of kept exceptions is limited, because exceptions of abandoned queries are never fetched.
+# The maximum number of stored exceptions. It is limited because exceptions of abandoned queries are never fetched.
 _KEPT = 64
 
 # Functions that look for an error of deltalog in a Java exception.
@@ -32,14 +32,14 @@ _ERRORS: tuple[Callable[[Any], DeltaError | None], ...] = (
 )
 
 _lock = threading.Lock()
-# Several Python processes may use one JVM, and must not confuse each other's errors with their own.
+# Several Python processes may use one JVM. This id distinguishes their tokens.
 _process = uuid.uuid4()
 _tokens = itertools.count(1)
 _pending: OrderedDict[str, BaseException] = OrderedDict()
 
 
 def keep(error: BaseException) -> str:
-    """Keeps `error` and returns the token by which it is found again.
+    """Stores `error`, and returns the token with which it is found again.
 
     Tracebacks are dropped, because their frames would keep all objects of the failed call alive.
     """
@@ -64,7 +64,7 @@ def _drop_tracebacks(error: BaseException) -> None:
 
 
 def _copied(error: BaseException) -> BaseException:
-    """Returns a copy of `error` to raise, so that the kept exception does not get a traceback."""
+    """Returns a copy of `error` to raise, so that the stored exception does not get a traceback."""
     # `__init__` is not called, because PySpark's exceptions do not accept `args` there.
     copied: BaseException = type(error).__new__(type(error), *error.args)
     copied.__dict__.update(error.__dict__)

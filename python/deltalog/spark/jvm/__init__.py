@@ -1,4 +1,6 @@
-"""The JVM of a classic session: the classes of this package in it, and calls in both directions."""
+"""Connects Python with the JVM of a classic session: loads this package's Java classes, and makes calls in both
+directions.
+"""
 
 from deltalog.spark.jvm.gateway import Jvm
 

@@ -22,7 +22,7 @@ def serve(jvm: Jvm, bridge: Any) -> Any:
 
     Returns its client in the JVM, a `PythonCalls`.
     """
-    # py4j is missing in installations that are only for Connect.
+    # Imported here because py4j is missing in installations that are only for Spark Connect.
     from py4j.clientserver import PythonParameters, PythonServer
     from py4j.java_gateway import GatewayProperty, JavaObject, PythonProxyPool
 
@@ -50,7 +50,8 @@ def answer(failed: Callable[[BaseException], Any], serve: Any, *arguments: Any) 
     """Executes one call and returns its value. An exception is not raised but passed to `failed`, whose result is
     returned.
 
-    This includes interrupts, because the JVM must first release the resources of the interrupted statement.
+    Interrupts are also passed to `failed`, because the JVM must first release the resources of the interrupted
+    statement.
     """
     try:
         value = serve(*arguments)

@@ -33,14 +33,14 @@ class Jvm:
     def __init__(self, gateway: Any) -> None:
         self.gateway = gateway
         self.root = gateway.jvm
-        # The objects that reflection found. They are kept because each step is a round trip to the JVM.
+        # Objects found by reflection. They are cached because each step of a lookup is a round trip to the JVM.
         self._types: dict[str, _Type] = {}
         self._classes: dict[str, Any] = {}
         self._members: dict[tuple[object, ...], Any] = {}
 
     @classmethod
     def of(cls, spark: Any) -> "Jvm":
-        """Returns the JVM of a classic session, with everything that was already looked up for its application."""
+        """Returns the JVM of a classic session, with the cached lookups of its application."""
         context = spark.sparkContext
         known = _of_contexts.get(context)
         if known is None:
@@ -49,7 +49,7 @@ class Jvm:
 
     @functools.cached_property
     def classes(self) -> Any:
-        """The `DriverClasses`. Raises `ClassesError` if this installation has none."""
+        """The object `DriverClasses` in the JVM. Raises `ClassesError` if this installation has no Java classes."""
         return driver_classes(self.gateway)
 
     def java(self, name: str) -> Any:
@@ -63,7 +63,7 @@ class Jvm:
 
     @property
     def functions(self) -> Any:
-        """Spark's functions of columns."""
+        """Spark's `functions` class, with its functions for columns."""
         return self.java("org.apache.spark.sql.functions")
 
     def class_of(self, name: str) -> Any:
@@ -93,7 +93,9 @@ class Jvm:
 
     @functools.cached_property
     def _reflection(self) -> Any:
-        """The object that reaches the classes of this package, which py4j does not find by name."""
+        """The object through which Python reaches the classes of this package, because py4j does not find them by
+        name.
+        """
         return self.classes.reflection()
 
     def seq(self, items: Iterable[Any]) -> Any:
@@ -111,7 +113,9 @@ class Jvm:
         return self.items(self.java(_CONVERTERS).asJava(scala_seq))
 
     def items(self, java_list: Any) -> list[Any]:
-        """Converts a Java collection. py4j's iterator would end with a Java exception, which is expensive."""
+        """Converts a Java collection. py4j's own iterator is not used, because it ends with a Java exception, which is
+        slow.
+        """
         return list(java_list.toArray())
 
     def struct(self, schema_json: str) -> Any:

@@ -17,13 +17,13 @@ from deltalog.caller import warn_caller
 PACKAGE = "io.deltalog.spark"
 SOURCE = f"{PACKAGE}.DeltalogSource"
 _MARKER = "META-INF/deltalog-spark-version"
-# The group of features that everything else needs (`FeatureGroup.java`).
+# The feature group that all others need (`FeatureGroup.java`).
 _READ = "read"
 _DIRECTORY = Path(__file__).parent.parent / "jars"
 
 
 class ClassesError(Exception):
-    """No jar fits this Spark."""
+    """Raised if no jar fits this build of Spark."""
 
 
 def _releases() -> dict[tuple[int, int], Path]:
@@ -49,9 +49,9 @@ def _newest() -> Path:
 def driver_classes(gateway: Any) -> Any:
     """Returns the object through which Python requests classes of the driver and passes it a jar.
 
-    There is only one for each JVM, because py4j confuses classes of the same name. If the driver's own classes are
-    loaded, the object comes from them, because a sidecar may have used them in the same thread. Raises `ClassesError`
-    if there are no jars.
+    There is only one such object for each JVM, because py4j confuses classes with the same name. If the driver has
+    loaded the classes itself, the object comes from those, because a sidecar may have used them in the same thread.
+    Raises `ClassesError` if there are no jars.
     """
     own_version()
     jvm = gateway.jvm
@@ -65,7 +65,7 @@ def driver_classes(gateway: Any) -> Any:
 
 @functools.cache
 def own_version() -> str:
-    """Returns the version of the jars as this process first saw it; the jars may have been replaced since then."""
+    """Returns the version of the jars when this process first read it. An upgrade may have replaced the jars since."""
     with zipfile.ZipFile(_newest()) as jar:
         return jar.read(_MARKER).decode()
 
@@ -87,7 +87,7 @@ def load(classes: Any, spark_version: str) -> str:
             "restart the JVM (end the application or restart the notebook's cluster), and then call enable again"
         )
     jar = str(classes.jar())
-    if classes.type("DeltalogSource") is None:  # The JVM has looked once what is lost.
+    if classes.type("DeltalogSource") is None:  # The JVM has determined once which groups are incomplete.
         raise ClassesError(f"missing: {_lost(classes, jar)[_READ]}")
     return jar
 
@@ -98,10 +98,10 @@ def _lost(classes: Any, jar: str) -> dict[str, str]:
 
 
 def _fitting(classes: Any, spark_version: str) -> str:
-    """Returns the jar of the minor release of Spark, or the newest one, if one of them fits.
+    """Returns the jar for the minor release of Spark if it fits, or else the newest jar if it fits.
 
     The JVM checks them for builds of Spark for which they were not compiled, such as a newer patch release. If neither
-    fits completely, one that supports reading is enough. Then a warning names what is missing.
+    fits completely, a jar that supports reading is accepted, and a warning names the missing symbols.
     """
     jars, newest = _releases(), _newest()
     own = jars.get(_minor(spark_version), newest)
@@ -118,7 +118,7 @@ def _fitting(classes: Any, spark_version: str) -> str:
 
 
 def _warn(spark_version: str, lost: dict[str, str]) -> None:
-    """Warns that groups of features are refused, and names what they lack."""
+    """Warns that the statements of some feature groups are refused, and names the symbols that are missing."""
     named = "; ".join(f"{group}, for which {symbols} is missing" for group, symbols in lost.items())
     warn_caller(
         f"this build of Spark {spark_version} lacks what some feature groups of deltalog need, whose statements are "
@@ -140,6 +140,6 @@ def jar_of(spark_version: str) -> Path:
 
 
 def _minor(version: str) -> tuple[int, int]:
-    """Returns the numbers of a minor release; zeros if the text is not a version."""
+    """Returns the two numbers of a minor release, such as (4, 2); zeros if the string is not a version."""
     numbers = re.match(r"(\d+)\.(\d+)", version)
     return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)

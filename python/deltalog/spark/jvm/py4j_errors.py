@@ -1,4 +1,4 @@
-"""Errors of py4j. The client of Spark Connect works without py4j, and without a JVM that could raise them."""
+"""The error classes of py4j, or placeholders without py4j. The Spark Connect client works without py4j."""
 
 try:
     from py4j.protocol import Py4JError, Py4JJavaError

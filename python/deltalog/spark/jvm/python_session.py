@@ -1,4 +1,4 @@
-"""Creates a Python session for a session of the JVM, for features that PySpark has and the JVM lacks.
+"""Creates a PySpark session for a session of the JVM, for features that only PySpark has.
 
 The Connect client has no `pyspark.SparkContext`. It imports this module, but does not use it.
 """
@@ -16,7 +16,9 @@ _lock = threading.Lock()
 
 
 def python_session(session: Any) -> SparkSession:
-    """Returns the Python session. In a sidecar, no Python program has created the application's context."""
+    """Returns the PySpark session for a session of the JVM. In a sidecar, the Python context has to be created
+    first.
+    """
     with _lock:
         context = _context(session.sparkContext())
         first = SparkSession._instantiatedSession
@@ -27,7 +29,7 @@ def python_session(session: Any) -> SparkSession:
 
 
 def _context(of_jvm: Any) -> "pyspark.SparkContext":
-    """Returns the Python object for a context. It is created once."""
+    """Returns the PySpark context for a context of the JVM. It is created once."""
     known = pyspark.SparkContext._active_spark_context
     if known is not None and known._jsc is not None and not known._jsc.sc().isStopped():
         return known
@@ -41,7 +43,7 @@ def _context(of_jvm: Any) -> "pyspark.SparkContext":
 
 
 def _forget(stopped: "pyspark.SparkContext") -> None:
-    """Drops everything that belongs to a context that the JVM has stopped."""
+    """Drops the PySpark objects of a context that the JVM has stopped."""
     if stopped._accumulatorServer is not None:
         stopped._accumulatorServer.shutdown()
     pyspark.SparkContext._active_spark_context = None

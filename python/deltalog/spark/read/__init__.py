@@ -1,1 +1,1 @@
-"""Reads: snapshots as relations of Spark, planned by Rust."""
+"""Reading: versions of tables as Spark relations, whose files the core selects."""

@@ -1,4 +1,5 @@
-"""Converts errors of Spark's tasks about files of a table to errors with table, version, file and a hint.
+"""Converts errors of Spark's tasks about data files to errors that name the table, the version and the file, with a
+hint.
 
 Spark's error for a missing data file contains a path but no table. The Java classes of this package report faults
 of deletion vectors as `FileFault`. This module remembers the versions of tables that were planned last. A file
@@ -35,7 +36,7 @@ _Error = TypeVar("_Error", bound=DeltaError)
 _KEPT = 256
 
 _lock = threading.Lock()
-# The planned versions, ordered by when they were last planned, and what to do about a missing file of each.
+# The planned versions in the order in which they were last planned, each with a hint for missing files.
 _planned: "OrderedDict[TableVersion, str]" = OrderedDict()
 
 
@@ -56,7 +57,7 @@ def error_of(java_exception: Any) -> DeltaError | None:
     for cause in causes(java_exception):
         if cause.getClass().getName() == _FAULT:
             return _fault(cause)
-        # The enclosing exceptions repeat its text, but lack its parameter.
+        # Exceptions that wrap this one repeat its message, but do not have its parameter.
         named = f"[{_CONDITION}]" in (cause.getMessage() or "")
         if named and is_instance_of(SparkContext._gateway, cause, "org.apache.spark.SparkThrowable"):
             path = cause.getMessageParameters().get("path")

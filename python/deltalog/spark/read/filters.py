@@ -1,6 +1,6 @@
 """Converts the Python Data Source's filters to SQL text, with which the core prunes files.
 
-A filter without an exact text is left out and prunes nothing.
+A filter that has no exact translation is left out, so it does not exclude files.
 """
 
 import datetime
@@ -21,7 +21,7 @@ _COMPARISONS = {
 
 
 def filter_text(filters: list[Any]) -> str:
-    """Returns the conjunction of the filters that have a text."""
+    """Returns the conjunction of the filters that have a translation."""
     return " AND ".join(f"({text})" for text in map(_text, filters) if text is not None)
 
 

@@ -1,6 +1,7 @@
-"""The file format of a snapshot: Spark's own Parquet reader, extended by what the table's features require.
+"""Describes the file format with which Spark reads a table: its own Parquet reader, with extensions that the table's
+features require.
 
-The format is described here, and created by `RelationDescription.java`.
+`RelationDescription.java` creates the format from the description.
 """
 
 import json
@@ -10,8 +11,8 @@ from deltalog._internal import Snapshot
 from deltalog.spark.errors import UnsupportedFeatureError
 
 _CHANGES = "delta.typeChanges"
-# The minimum number of digits before the decimal point. Integers shorter than 32 bits are stored as 32 bits, and
-# Spark's vectorized reader converts those only to decimals with at least this many digits there.
+# Integers shorter than 32 bits are stored as 32 bits. Spark's vectorized reader converts 32-bit integers only to
+# decimals with at least this number of digits before the decimal point.
 _DIGITS_OF_INTEGERS = 10
 _MOST_DIGITS = 38
 
@@ -23,7 +24,7 @@ def file_format(
     is_for_statement: bool = False,
     is_stream: bool = False,
 ) -> dict[str, Any] | None:
-    """Describes the format that reads the files; None stands for Spark's own class, if the table requires nothing else.
+    """Describes the format with which the files are read; None if Spark's own Parquet format is enough.
 
     For a statement that changes rows, `_metadata` has the number of each file, and any file may have deleted rows.
     """
@@ -98,7 +99,7 @@ def _kind_read(field: dict[str, Any]) -> Any:
 
 
 def _read_within(kind: Any, path: str, narrow: set[str]) -> Any:
-    """Does the same for the part of a column that is at `path`.
+    """Does the same for a nested part of a column, at `path`.
 
     `narrow` contains the paths of decimals that were short integers.
     """

@@ -1,7 +1,8 @@
-"""The streams that Spark's queries have open, by their ids.
+"""Keeps the streams that Spark's queries have open, by their ids.
 
-A stream is only kept here, so that nothing of it is left when its query has stopped. Spark does not stop the sources of
-a query that it could not begin. So the number is limited; one that is forgotten is made again from its text.
+Open streams are kept only in this module, so that nothing remains of a stream when its query has stopped. Spark does
+not stop the sources of a query that could not start, so the number of streams is limited. If a stream was dropped, it
+is opened again from its description.
 """
 
 import threading
@@ -20,7 +21,7 @@ class OpenStream:
         self._has_end = False
 
     def end_at_newest(self) -> None:
-        """Ends the stream at the version that is the newest when it next looks. Later calls have no effect."""
+        """Makes the stream end after the version that is the newest at its next check. Later calls have no effect."""
         if not self._has_end:
             self._has_end = True
             self.stream.end_at_newest()
@@ -50,12 +51,12 @@ def keep(stream_id: str, stream: TableStream) -> OpenStream:
 
 
 def drop(stream_id: str) -> None:
-    """Forgets a stream, if it is open."""
+    """Drops a stream, if it is open."""
     with _lock:
         _open.pop(stream_id, None)
 
 
 def drop_all() -> None:
-    """Forgets all streams."""
+    """Drops all streams."""
     with _lock:
         _open.clear()

@@ -1,8 +1,8 @@
 """Planners, which list the files of snapshots for Spark's file indexes.
 
-The JVM refers to a planner by a key, which is a text. A reference to a Python object would keep it alive until the next
-garbage collection of the JVM. Only a limited number of planners is kept. A dropped planner is created again from its
-key, with the same version of the same table.
+The JVM refers to a planner by a key, which is a string. (A reference to the Python object would keep the planner alive
+until the JVM's next garbage collection.) Only a limited number of planners is kept. If a planner was dropped, it is
+created again from its key, with the same version of the same table.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ _needed: "dict[str, Planner]" = {}
 
 
 class Planner:
-    """Lists the files of a snapshot."""
+    """Lists the files of one version of a table."""
 
     _is_stream = False
 
@@ -63,7 +63,7 @@ class Planner:
 
     @property
     def location(self) -> Location:
-        """The location of the table, and how its store was accessed when the version was opened."""
+        """The location of the table, with the options with which its store was accessed when the version was opened."""
         return location_with(self._version.location, self._version.uri)
 
     def size(self) -> int:
@@ -71,7 +71,9 @@ class Planner:
         return self.snapshot.size_in_bytes()
 
     def answers(self, filters: str, time_zone: str, columns: list[str]) -> Any:
-        """Returns the packed rows of the log for aggregates; None if the log does not contain all values exactly."""
+        """Returns packed rows, from which aggregates are computed without reading files; None if the log does not
+        contain all values exactly.
+        """
         answers = self._answers(filters, time_zone, columns)
         return None if answers is None else packed(answers)
 
@@ -151,13 +153,13 @@ class Batch(NamedTuple):
     """Identifies a batch of a stream, so that its planner can be created again."""
 
     stream: str
-    """The id of the stream, as long as it is open."""
+    """The id of the stream, which identifies it as long as it is open."""
     content: StreamArguments
     start: str | None
     """The offset where the batch begins; None for the beginning of the stream."""
     end: str
     is_tracked: bool = False
-    """Whether the stream notes its schemas, so that its rows can only be read as long as it is open."""
+    """Whether the stream records its schemas. If it does, its rows can only be read as long as it is open."""
 
 
 class BatchPlanner(Planner):
@@ -258,7 +260,7 @@ def planner_of(key: str) -> Planner:
     if parts.batch is not None:
         found = open_streams.find(parts.batch.stream)
         if found is not None:
-            # This planner is not kept, so that it ends with its stream.
+            # This planner is not kept, so that it does not outlive its stream.
             return BatchPlanner(found.stream, parts.table, parts.batch)
         if parts.batch.is_tracked:
             raise InvalidArgumentError(
@@ -321,7 +323,9 @@ def _opened(key: PlannerKey) -> Planner:
 
 
 def packed(plan: SparkPlan | bytes) -> Any:
-    """Returns the bytes, or the name of a file with them if they are many. The JVM maps and deletes the file."""
+    """Returns the bytes, or, if there are many, the name of a file that contains them. The JVM maps and deletes the
+    file.
+    """
     if len(plan) <= _INLINE:
         return bytearray(plan if isinstance(plan, bytes) else plan.to_bytes())
     handle, name = tempfile.mkstemp(prefix="deltalog-plan-")

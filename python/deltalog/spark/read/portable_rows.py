@@ -28,12 +28,12 @@ _warned: set[str] = set()
 
 
 def portable_rows(session: Any, key: str, schema: str, filters: str, time_zone: str) -> DataFrame:
-    """Returns the rows of the version that the planner with this key reads, without files that the filters exclude
-    according to the log.
+    """Returns the rows of the version that the planner with this key reads. Files that the filters exclude according to
+    the log are not read.
 
     Args:
         schema: the columns, as JSON; structs may lack some of their fields.
-        filters: the text of `FilterText.java`; its times are in `time_zone`.
+        filters: the filters that `FilterText.java` has written; their times are in `time_zone`.
 
     Raises:
         UnsupportedFeatureError: a change data feed, a stream, a variant, or Spark's metadata of files (`_metadata`) is

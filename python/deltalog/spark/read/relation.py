@@ -1,6 +1,7 @@
-"""Snapshots as relations of Spark: its own Parquet scan over files that Rust selects.
+"""Describes versions of tables as relations of Spark, which are read by Spark's own Parquet scan over files that the
+core selects.
 
-The relations are described here, each by one JSON text, from which `RelationDescription.java` builds them.
+Each relation is described by one JSON string, from which `RelationDescription.java` builds it.
 """
 
 import json
@@ -31,7 +32,7 @@ def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
 
 
 def opened(jvm: Jvm, session: Any, options: Options, location: Location) -> Snapshot:
-    """Does the same for the table at this location, with options that were already checked."""
+    """Does the same as `opened`, for a location and options that were already checked."""
     version, timestamp_ms = _version(options), _timestamp(jvm, session, options)
     return Snapshot.open(
         location.uri,
@@ -157,7 +158,7 @@ def check_expected_columns(snapshot: Snapshot, expected: str) -> None:
 
 
 def partition_schema(snapshot: Snapshot) -> str:
-    """Returns the columns that the table is partitioned by, as a query sees them."""
+    """Returns the partition columns of the relation."""
     fields = {field["name"]: field for field in json.loads(of_query(snapshot))["fields"]}
     return json.dumps({"type": "struct", "fields": [fields[name] for name in snapshot.partition_columns]})
 
@@ -181,7 +182,8 @@ def bound_of(jvm: Jvm, session: Any, options: Options, end: str) -> tuple[int | 
 
 
 def _timestamp(jvm: Jvm, session: Any, options: Options) -> int | None:
-    micros = options.values.get("timestampasofmicros")  # From TIMESTAMP AS OF, evaluated by Spark.
+    # Set for TIMESTAMP AS OF, whose expression Spark has evaluated.
+    micros = options.values.get("timestampasofmicros")
     text = options.values.get("timestampasof")
     if micros is None and text is None:
         return None

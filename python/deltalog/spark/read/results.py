@@ -1,4 +1,4 @@
-"""The rows of the history and of the details of a table, with the columns of the JVM connector."""
+"""The columns of `DESCRIBE HISTORY` and `DESCRIBE DETAIL`, which are the JVM connector's, and conversions to rows."""
 
 import json
 from datetime import datetime, timezone
@@ -72,7 +72,7 @@ def row(schema: StructType, values: dict[str, Any]) -> tuple[Any, ...]:
 def _field_value(field: StructField, value: Any) -> Any:
     """Converts a value to the type of its column.
 
-    A commitInfo is free-form. A value of another type is converted to text or dropped.
+    A commitInfo may have any values. A value of another type is converted to a string or dropped.
     """
     if value is None:
         return None

@@ -7,7 +7,7 @@ from deltalog.spark.location import last_location, location_with
 
 
 class TableVersion(NamedTuple):
-    """A version of a table, and how to open it."""
+    """A version of a table, with the information that is needed to open it again."""
 
     uri: str
     version: int

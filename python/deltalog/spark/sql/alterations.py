@@ -25,7 +25,9 @@ from deltalog.spark.write.settings import Settings
 
 
 def alter(jvm: Jvm, session: Any, options: Options, changes: Sequence[Any]) -> None:
-    """Carries out the changes of one statement. There are none if all of them depend on `IF EXISTS`."""
+    """Carries out the changes of one statement. The list is empty if `IF EXISTS` or `IF NOT EXISTS` has removed all of
+    them.
+    """
     if not changes:
         return
     kinds = [(kind, list(group)) for kind, group in groupby(changes, key=_kind)]
@@ -111,7 +113,7 @@ def _new_column(jvm: Jvm, change: Any) -> tuple[str, str | None, bool, str | Non
     metadata = {} if change.comment() is None else {"comment": str(change.comment())}
     if change.defaultValue() is not None:
         metadata["CURRENT_DEFAULT"] = str(change.defaultValue().getSql())
-    # Tables store strings, and the length is a rule in the metadata.
+    # CHAR and VARCHAR columns are stored as strings; their length is a rule in the metadata.
     stored = json.loads(jvm.static("TableDefinition", "stored", change.dataType()).json())["fields"][0]
     if parent and stored["metadata"]:
         raise UnsupportedFeatureError(
@@ -130,7 +132,7 @@ def _new_column(jvm: Jvm, change: Any) -> tuple[str, str | None, bool, str | Non
 
 
 def _after(position: Any) -> str:
-    """Returns the name of the column before the position; empty for the first one."""
+    """Returns the name of the column after which the new column is placed; empty for the first position."""
     return str(position.column()) if _kind(position) == "After" else ""
 
 

@@ -6,7 +6,7 @@ core: which files are copied ──► Spark: each task copies some of them ─�
 ```
 
 - The driver copies small amounts of data itself, with the core's own clients of the stores (`division`).
-- Bytes are copied as they are, so that it does not matter whether Spark could read a file.
+- Files are copied byte by byte, so it does not matter whether Spark could read them.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ _COLUMNS = {
     "copied_files_size": "copiedFilesSize",
 }
 CLONED = StructType([StructField(name, LongType()) for name in _COLUMNS])
-# The first words of the statement, and the mode of the core.
+# The modes, as in the first words of the statement, with the names that the core uses.
 _MODES = {"create": "error", "create if not exists": "ignore", "create or replace": "overwrite"}
 _PATH = re.compile(r"/|\.\.?/|[A-Za-z][A-Za-z0-9+.-]*:/")
 _QUOTED_PATH = re.compile(r"(?:deltalog|delta)\.`((?:[^`]|``)*/(?:[^`]|``)*)`", re.IGNORECASE)
@@ -88,8 +88,8 @@ def cloned(
     if mode is None:
         raise InvalidArgumentError(f"the mode of a clone is one of {', '.join(_MODES)}, not {request.mode!r}")
     properties = clone_properties(request.properties)
-    # This must run before another location is resolved: a thread remembers only its last location, with the options
-    # by which the session of the source accesses the store.
+    # This must run before another location is resolved, because a thread remembers only its last location and the
+    # options with which that store is accessed.
     origin = last_location(source.uri)
     path = path_in(request.target)
     spark = python_session(session)
@@ -118,8 +118,8 @@ def cloned(
         identifier = qualified(jvm, session, request.target)
         # A table at the location that has no entry is a different table.
         mode = "error" if mode == "ignore" else mode
-        # This is called even if the result is not needed: if the database does not exist, it raises the error before
-        # files are copied.
+        # This is called even if the result is not needed, because it raises an error, before files are copied, if the
+        # database does not exist.
         default = default_path(jvm, session, identifier)
         path = request.location or default
     location = location_of(jvm, session, Options({**request.store, "path": path}))
@@ -135,7 +135,7 @@ def cloned(
         refresh(jvm, session, location.uri, version)
         jvm.static("EntryColumns", "update", session, request.target)
     if identifier is not None:
-        # Queries that use the name may then read the files of the source. Paths of Hadoop are not encoded.
+        # With this option, queries that use the name may read the files of the source. Hadoop paths are not encoded.
         allowed = json.dumps([unquote(root) for root in roots], ensure_ascii=False)
         options = {"allowedRoots": allowed} if roots else {}
         is_managed = request.location is None

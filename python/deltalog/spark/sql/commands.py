@@ -1,7 +1,7 @@
 """The commands of `DeltaTable`, which act on a snapshot.
 
 A classic session calls them directly. Under Spark Connect they are sent to the server (`connect/exchange.py`), which
-may execute a command twice. So commands that change a table change nothing the second time.
+may execute a command twice. So if a command that changes a table is repeated, it changes nothing.
 """
 
 import json
@@ -25,7 +25,7 @@ from deltalog.spark.sql import maintenance, vacuum
 from deltalog.table.maintenance import generate
 
 COMMAND = "deltalog.command"
-# Texts in the JSON of columns whose values Spark compares or passes on differently than in a classic session.
+# Substrings in the JSON of columns whose values Spark Connect compares or passes on differently than a classic session.
 _UNSEEN = {
     '"__CHAR_VARCHAR_TYPE_STRING": "char': "the type char",
     '"variant"': "the type variant",
@@ -95,7 +95,7 @@ def _upgrade_protocol(snapshot: Snapshot, reader: int, writer: int, user_metadat
 def _vacuum(
     snapshot: Snapshot, retention_hours: float | None, enforces_retention: bool, user_metadata: str | None
 ) -> int:
-    """Deletes files that the table no longer needs. The second time it finds none."""
+    """Deletes files that the table no longer needs. A repetition finds no files."""
     found = vacuum.plan(snapshot, retention_hours, user_metadata, enforces_retention=enforces_retention)
     _, _, _, version = found.delete()
     return version
@@ -120,7 +120,7 @@ def _restore(
     timestamp: str | None,
     user_metadata: str | None,
 ) -> dict[str, Any]:
-    """Makes a version the newest one again. The second time, the table already equals that version."""
+    """Restores an earlier version as the newest one. At a repetition, the table already equals that version."""
     row, committed = maintenance.restored(snapshot, version, timestamp_ms, timestamp, user_metadata)
     return {"rows": [row], "version": committed}
 
@@ -136,7 +136,7 @@ def _repair(
     drop_files_without_vectors: bool,
     user_metadata: str | None,
 ) -> dict[str, Any]:
-    """Removes missing files from the table. The second time there are none."""
+    """Removes missing files from the table. A repetition finds no missing files."""
     rows, committed = maintenance.repaired(
         snapshot,
         user_metadata,
@@ -160,8 +160,8 @@ def _generate(snapshot: Snapshot, mode: str) -> int:
 def _statement_target(
     snapshot: Snapshot, name: str, version: int | None, app_transaction: list[Any] | None
 ) -> dict[str, Any]:
-    """Returns the information that a client needs about the table that a statement changes, at a version or the newest
-    one.
+    """Returns the information that a client needs for a statement that changes the table, at the given version or the
+    newest.
 
     Raises an error if the table cannot be changed by a statement with this name.
     """

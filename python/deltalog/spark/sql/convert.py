@@ -3,8 +3,8 @@ store.
 
 For a table of the session catalog, the catalog defines its columns and partitions, and Spark lists its files. The Delta
 table either has exactly the rows that Spark has read before, or the conversion fails. Then the catalog entry becomes
-one of ours. If the directory already has a Delta table, the entry becomes this table's, as in the JVM connector, and
-its log determines the rows.
+the entry of a Delta table. If the directory already is a Delta table, the entry then refers to this table, as in the
+JVM connector, and the log determines its rows.
 """
 
 import json
@@ -40,7 +40,7 @@ _NAMED = 10
 # Options that do not affect how the files of a table are read.
 _HARMLESS = ("compression", "mergeschema", "parquet.compression", "path", "serialization.format")
 _HIVE = "spark.sql.hive.convertMetastoreParquet"
-# Spark reads each of these bytes as a character, and the core reads all of them as UTF-8.
+# Spark decodes each of these bytes as a separate character, while the core decodes them as UTF-8.
 _NOT_ASCII = re.compile("%[89A-Fa-f][0-9A-Fa-f]")
 _log = logging.getLogger("deltalog.spark")
 
@@ -105,7 +105,7 @@ class Entry(NamedTuple):
         )
 
     def check(self, partition_by: str | None) -> None:
-        """Refuses a table that would have other rows, or another layout, as a table of ours."""
+        """Raises an error if the table would have other rows, or another layout, as a Delta table."""
         if self.is_bucketed:
             raise UnsupportedFeatureError(
                 f"the table {self.name} is bucketed, which no Delta table is: write its rows to a new table"
@@ -134,7 +134,7 @@ class Entry(NamedTuple):
             )
 
     def check_files(self, found: list[str]) -> None:
-        """Refuses files other than those that Spark reads as the rows of the table."""
+        """Raises an error unless the files to convert are exactly those that Spark reads as the table."""
         read = set(json.loads(self.jvm.static("ParquetEntries", "files", self.session, self.entry)))
         more = sorted(set(found) - read)
         if more:
@@ -175,14 +175,13 @@ def converted(
 ) -> list[Any]:
     """Converts a directory of Parquet files to a table. Returns a row of `CONVERTED`.
 
-    If there is already a table, a message says so and nothing else happens, as in the JVM connector.
+    If the directory is already a Delta table, this only logs a message, as in the JVM connector.
 
     Args:
         directory: the directory.
-        entry: its entry in the session catalog, which defines the columns, and becomes one of ours.
-        defaults: properties of the table, unless the entry has them.
-        statistics: whether statistics other than the numbers of rows are collected.
-        dry_run: whether nothing is committed.
+        entry: the directory's entry in the session catalog, which defines the columns, and becomes the entry of a Delta
+        table. defaults: properties of the table, unless the entry has them. statistics: whether minima, maxima and NULL
+        counts are collected in addition to row counts. dry_run: whether nothing is committed.
     """
     uri, store, partition_by, user_metadata, time_zone = directory
     options, columns = TableOptions(configuration=defaults), None

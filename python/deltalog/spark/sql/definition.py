@@ -8,7 +8,7 @@ from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.protocol_properties import features_of_versions
 from deltalog.spark.write.defaults import with_defaults
 
-# Properties with which Spark passes other information to a catalog.
+# Properties with which Spark passes information other than table properties to a catalog.
 RESERVED = (
     "provider",
     "location",
@@ -101,7 +101,7 @@ class Definition(NamedTuple):
 
     @property
     def configuration(self) -> dict[str, str]:
-        """The table properties. Spark also passes options and its own notes among them."""
+        """The table properties, without the options and other information that Spark passes among them."""
         options = self.options
         return features_of_versions(
             {

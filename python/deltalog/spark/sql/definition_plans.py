@@ -24,7 +24,7 @@ class PlannedColumn(NamedTuple):
 
 
 class TablePlan(NamedTuple):
-    """A definition of a table in a form that JSON can express."""
+    """A definition of a table that can be converted to JSON."""
 
     mode: Mode
     name: str

@@ -1,9 +1,9 @@
-"""Decides whether the driver or the executors do the work of statements that move data.
+"""Decides whether the driver or the executors move the data of statements such as OPTIMIZE and CLONE.
 
 - A job takes about a second before its first row is written, and Spark's reader and writer take more time for a row
   than the core. So the driver handles small amounts of data, and everything in local mode, where the tasks run in the
   driver. `spark.deltalog.minSizeForExecutors` changes the limit.
-- The driver also handles data that the tasks cannot reach.
+- The driver also handles data in stores that the tasks cannot access.
 """
 
 from collections.abc import Iterable

@@ -15,8 +15,8 @@ UPDATE_ENTRY = "updateEntry"
 
 
 class NewEntry(NamedTuple):
-    """An entry that is to be created. It has no properties, because they are in the log; `EntryColumns.java` adds the
-    columns.
+    """An entry that is to be created. It contains no table properties, because they are in the log. `EntryColumns.java`
+    adds the columns.
     """
 
     identifier: Any
@@ -68,7 +68,7 @@ def qualified(jvm: Jvm, session: Any, name: str) -> Any:
 
 
 def default_path(jvm: Jvm, session: Any, identifier: Any) -> str:
-    """Returns the path where Spark puts a managed table with this name.
+    """Returns the path at which Spark creates a managed table with this name.
 
     Raises Spark's error for a database that does not exist.
     """

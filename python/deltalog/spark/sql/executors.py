@@ -37,7 +37,7 @@ from deltalog.spark.write.settings import Settings
 MAX_FILE_SIZE = "spark.databricks.delta.optimize.maxFileSize"
 """The JVM connector's setting for the size of new files in bytes, which overrides the table's."""
 
-# The number of columns after the columns of files: the number of the old file, and the row's position in it.
+# The number of marker columns after the columns of the files: the number of the old file, and the row's position in it.
 _MARKERS = 2
 # The number of columns after the markers if rows are ordered: the task that writes the row, and its position there.
 _KEYS = 2
@@ -66,9 +66,9 @@ class Executors(NamedTuple):
         z_order: tuple[Sequence[str], str] | None = None,
         full: bool = False,
     ) -> dict[str, Any]:
-        """Merges small files into fewer, larger ones, or rewrites files without deleted data, or orders rows by columns
-        along a
-        curve; clusters new files of a clustered table, or all of them. Returns the metrics."""
+        """Carries out an OPTIMIZE or REORG: combines small files, rewrites files without deleted data, orders rows
+        along a curve, or clusters new files or all files of a clustered table. Returns the metrics.
+        """
         plan = SparkOptimize.begin(snapshot, predicate, purges, commit, self.target_size(), z_order, full)
         reason = self._reason_for_driver(snapshot, plan)
         name = "REORG" if purges else "OPTIMIZE"
@@ -158,8 +158,8 @@ class Executors(NamedTuple):
 
 
 def _places(session: Any, ordered: Any, snapshot: Snapshot, rows: bytes) -> bytes | None:
-    """Finds rows in the new files (`OrderedRows.find`). Returns None if they cannot be found; their bins are then given
-    up.
+    """Finds rows in the new files (`OrderedRows.find`). Returns None if they cannot be found; the files of their bins
+    are then not replaced.
 
     An interrupt ends the search and the commit.
     """

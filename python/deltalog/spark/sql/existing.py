@@ -1,11 +1,11 @@
 """Checks a CREATE TABLE whose location is not empty.
 
-- If there is a table, everything that the statement states must be true for the table. What it does not state, such
-  as a property of the table, need not be repeated.
+- If there is a table, everything in the statement must match the table. The statement need not repeat everything, such
+  as the table's properties.
 - If there are files without a table, the statement is refused, as by the JVM connector: the files would be in the
-  directory of a table that does not contain them, and its VACUUM would delete them. Hidden files (`_…`, `.…`) do not
-  count, such as a log without a commit. A creation with rows that has failed has deleted its files. One that was
-  interrupted may have left some, but not all rows of a table.
+  directory of a table that does not contain them, and its VACUUM would delete them. Hidden files (`_…`, `.…`), such as
+  a log without a commit, are ignored. A failed CREATE TABLE AS SELECT deletes its files. If it was interrupted, it may
+  have left files with some of the rows.
 """
 
 import json
@@ -20,14 +20,14 @@ from deltalog.spark.protocol_properties import FEATURE
 from deltalog.spark.read.relation import check_expected_schema
 from deltalog.spark.sql.definition import Definition
 
-# The value for old rows is fixed when a column is added to a table, and is not part of its definition.
+# EXISTS_DEFAULT, the value for old rows, is set when a column is added to a table, and is not part of its definition.
 _OF_OLD_ROWS = "EXISTS_DEFAULT"
 
 
 def check_vacant(jvm: Jvm, session: Any, location: Location, name: str) -> None:
     """Raises an error if there are files at the location of a new table. An existing table is refused elsewhere."""
     if location.obstacle is not None:
-        return  # Hadoop cannot list it.
+        return  # Hadoop cannot list this location.
     found = jvm.static("Locations", "anyFile", session, location.uri)
     if found is None or table_exists(location.uri, location.storage_options):
         return
@@ -61,7 +61,7 @@ def check_same(jvm: Jvm, definition: Definition, existing: Snapshot) -> None:
 
 
 def _check_rules(definition: Definition, existing: Snapshot) -> None:
-    """Compares NOT NULL, comments, default values and other rules of the columns."""
+    """Raises an error if NOT NULL, comments, default values or other rules of the columns differ."""
     known = dict(_fields(json.loads(existing.schema_json), ""))
     for name, field in _fields(json.loads(definition.schema_json), ""):
         found = known[name]

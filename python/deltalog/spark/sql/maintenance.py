@@ -1,7 +1,7 @@
 """Executes OPTIMIZE, REORG, RESTORE, FSCK and the statistics of files on Spark.
 
-The driver reads and writes the files with the core's own client of the store. Large tables are compacted and purged by
-the executors (`executors`).
+The driver reads and writes the files with the core's own client of the store. For large tables, executors carry out
+OPTIMIZE and REORG (`executors`).
 """
 
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ _CLUSTERING = StructType(
         *_longs("numOutputZCubes").fields,
     ]
 )
-# The columns of the JVM connector, without the ones for other ways to lay out files. Two more are added at the end.
+# The JVM connector's columns, without columns for other file layouts. Two columns are added at the end.
 _METRICS = StructType(
     [
         *_longs("numFilesAdded", "numFilesRemoved").fields,
@@ -108,7 +108,7 @@ RECOMPUTED = _longs(
     "numFilesByRows",
     "numFilesGivenUp",
 )
-# The columns that Databricks has, and whether a file is damaged.
+# The columns are the same as on Databricks, with one more that states whether a file is damaged.
 REPAIRED = StructType(
     [
         StructField("dataFilePath", StringType()),
@@ -118,7 +118,7 @@ REPAIRED = StructType(
         StructField("deletionVectorFileMissing", BooleanType()),
     ]
 )
-# The names of the metrics, in the order of these columns.
+# The names of the metrics, in the order of the columns above.
 _RESTORED = (
     "tableSizeAfterRestore",
     "numOfFilesAfterRestore",
@@ -141,10 +141,10 @@ def optimized(
     dry_run: bool = False,
     executors: Executors | None = None,
 ) -> list[Any]:
-    """Merges small files into fewer, larger ones, or rewrites files without deleted rows and dropped columns, or orders
-    all rows by columns. New files of a clustered table are clustered; with `full`, all of its files are.
+    """Combines small files, rewrites files without deleted rows and dropped columns, or orders all rows by columns. In
+    a clustered table, new files are clustered, or all files with `full`.
 
-    Executors write the files if there are executors and it is faster.
+    Executors write the files if there are executors and the files are large enough.
 
     Returns a row of `OPTIMIZED`.
     """
@@ -175,7 +175,7 @@ def restored(
     ignore_missing_files: bool = False,
     dry_run: bool = False,
 ) -> tuple[list[int], int | None]:
-    """Makes a version the newest one again, given by its number or by a time.
+    """Restores an earlier version, given by its number or by a time, as the newest one.
 
     Returns a row of `RESTORED`, and the version that was committed, if one was.
 
@@ -184,8 +184,8 @@ def restored(
         version: the version.
         timestamp_ms: the time, in milliseconds since the epoch.
         timestamp: the time as the user has written it.
-        user_metadata: the user's text for the commit.
-        ignore_missing_files: whether files that are no longer there are left out.
+        user_metadata: the user's comment on the commit.
+        ignore_missing_files: whether files that no longer exist are left out.
         dry_run: whether nothing is committed.
     """
     if (version is None) == (timestamp_ms is None):

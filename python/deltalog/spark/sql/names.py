@@ -10,7 +10,7 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location, location_of, uri_of
 from deltalog.spark.options import Options
 
-# The names of our provider. The second one is the provider in catalogs of the JVM connector.
+# The provider names of Delta tables. The second name is the one that the JVM connector writes in catalogs.
 PROVIDERS = ("deltalog", "delta")
 
 
@@ -22,7 +22,7 @@ def is_connect(spark: Any) -> bool:
 def location_in(spark: SparkSession, path: str, given: Mapping[str, str]) -> tuple[Location, list[str]]:
     """Returns the location of a path in a classic session, and the URLs of the allowed roots of its data files.
 
-    The given options determine how its store is accessed, and name the roots.
+    The given options determine how the store is accessed, and contain the allowed roots.
     """
     options = Options({**given, "path": path})
     jvm, session = Jvm.of(spark), spark._jsparkSession
@@ -46,7 +46,7 @@ def place_of_name(spark: SparkSession, name: str) -> tuple[str, dict[str, str]]:
     rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
     about = {row["col_name"]: row["data_type"] for row in rows}
     provider = about.get("Provider", "")
-    if about.get("Type") == "VIEW" or not provider:  # Spark says nothing about a temporary view.
+    if about.get("Type") == "VIEW" or not provider:  # Spark shows neither for a temporary view.
         raise InvalidArgumentError(
             f"{name} is a view, not a Delta table: pass the name of the table that it reads, or read the view with "
             f"spark.table({name!r})"

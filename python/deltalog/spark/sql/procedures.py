@@ -43,14 +43,14 @@ class Parameter(NamedTuple):
     """A type of Spark's SQL."""
     comment: str
     default: str | None = None
-    """The default value as SQL text; None if an argument must be given."""
+    """The default value as SQL; None if the argument is required."""
 
 
 class Place(NamedTuple):
-    """The directory that a procedure is called for, which need not be a table."""
+    """The directory for which a procedure is called. It may not be a table yet."""
 
     name: str
-    """The caller's name for it: a path, or the name of a table of Parquet files."""
+    """The directory as the caller has named it: a path, or the name of a table of Parquet files."""
     location: Location
     user_metadata: str | None
     """The user's text that a commit records."""
@@ -62,7 +62,7 @@ class Place(NamedTuple):
 
 
 class Target(NamedTuple):
-    """The table that a procedure is called for."""
+    """The table for which a procedure is called."""
 
     snapshot: Snapshot
     user_metadata: str | None
@@ -73,10 +73,10 @@ class Target(NamedTuple):
     """The session of the JVM."""
     jvm: Jvm
     name: str
-    """The name by which the caller refers to the table."""
+    """The name that the caller has used for the table."""
 
     def changed(self, version: int | None) -> None:
-        """Tells Spark that the rows and columns of the table have changed with the version that was committed."""
+        """Tells Spark that a commit has changed the rows and columns of the table."""
         refresh(self.jvm, self.session, self.snapshot.uri, version)
         self.jvm.static("EntryColumns", "update", self.session, self.name)
 
@@ -118,7 +118,7 @@ _DIRECTORY = Parameter(
 def find(name: str) -> Procedure:
     """Returns the procedure with this name.
 
-    Raises an error that proposes the nearest name if there is none.
+    If there is none, raises an error that suggests the most similar name.
     """
     found = PROCEDURES.get(name)
     if found is not None:
@@ -330,7 +330,7 @@ def _convert(place: Place, partition_by: str | None, statistics: bool, dry_run: 
 
 
 def timestamp_of(micros: int) -> datetime:
-    """Returns a time of Spark, in microseconds since the epoch."""
+    """Converts a time from Spark, in microseconds since the epoch, to a `datetime`."""
     return datetime.fromtimestamp(micros // 1_000_000, timezone.utc) + timedelta(
         microseconds=micros % 1_000_000
     )
@@ -341,7 +341,7 @@ def _alteration(
 ) -> Procedure:
     """Returns a procedure that changes the table and returns its version."""
     return Procedure(
-        name, f"{description} Returns the version that the table has then.", parameters, _VERSION, execute
+        name, f"{description} Returns the new version of the table.", parameters, _VERSION, execute
     )
 
 
@@ -354,7 +354,7 @@ PROCEDURES = {
         Procedure(
             "history",
             "Returns the commits, newest first.",
-            [Parameter("limit", "INT", "how many commits; all by default", "NULL")],
+            [Parameter("limit", "INT", "the maximum number of commits; by default all", "NULL")],
             HISTORY,
             _history,
         ),
@@ -389,7 +389,7 @@ PROCEDURES = {
             "Adds a CHECK constraint.",
             [
                 Parameter("name", "STRING", "the name of the constraint"),
-                Parameter("expression", "STRING", "the condition, which must not be false for any row"),
+                Parameter("expression", "STRING", "the condition, which no row may violate"),
             ],
             _add_constraint,
         ),
@@ -398,23 +398,23 @@ PROCEDURES = {
             "Drops a CHECK constraint.",
             [
                 Parameter("name", "STRING", "the name of the constraint"),
-                Parameter("if_exists", "BOOLEAN", "do nothing if there is none", "false"),
+                Parameter("if_exists", "BOOLEAN", "do nothing if there is no such constraint", "false"),
             ],
             _drop_constraint,
         ),
         Procedure(
             "vacuum",
-            "Deletes files that the table no longer needs. Returns the table's path, or with dry_run those files.",
+            "Deletes files that the table no longer needs. Returns the table's path, or with dry_run the files.",
             [
                 Parameter(
-                    "retain_hours", "DOUBLE", "how long files are kept; by default as the table says", "NULL"
+                    "retain_hours", "DOUBLE", "the retention of removed files; by default the table's", "NULL"
                 ),
                 Parameter("dry_run", "BOOLEAN", "delete nothing", "false"),
-                Parameter("mode", "STRING", "FULL, or LITE to find files by the log alone", "NULL"),
+                Parameter("mode", "STRING", "FULL, or LITE to find files by reading only the log", "NULL"),
                 Parameter(
                     "inventory",
                     "STRING",
-                    "a table, or a query in parentheses, instead of a listing",
+                    "a table or a query in parentheses that lists the files of the store",
                     "NULL",
                 ),
             ],
@@ -434,7 +434,7 @@ PROCEDURES = {
                 ),
                 Parameter("dry_run", "BOOLEAN", "write nothing, and return what would be done", "false"),
                 Parameter("z_order", "ARRAY<STRING>", "the columns by which rows are ordered", "NULL"),
-                Parameter("curve", "STRING", "how they are ordered: hilbert (the default) or zorder", "NULL"),
+                Parameter("curve", "STRING", "the curve of the order: hilbert (the default) or zorder", "NULL"),
                 Parameter(
                     "full", "BOOLEAN", "cluster all files of a clustered table, not only new ones", "false"
                 ),
@@ -444,7 +444,7 @@ PROCEDURES = {
         ),
         Procedure(
             "reorg",
-            "Writes files again without deleted rows and dropped columns. Returns the table's path and the metrics.",
+            "Rewrites files without deleted rows and dropped columns. Returns the table's path and the metrics.",
             [
                 Parameter(
                     "predicate",
@@ -460,7 +460,7 @@ PROCEDURES = {
         ),
         Procedure(
             "recompute_statistics",
-            "Computes statistics of files that have none or poor ones. Returns the metrics.",
+            "Computes statistics for files whose statistics are missing or poor. Returns the metrics.",
             [
                 Parameter(
                     "predicate",
@@ -468,9 +468,9 @@ PROCEDURES = {
                     "which partitions, as SQL on partition columns; all by default",
                     "NULL",
                 ),
-                Parameter("all_files", "BOOLEAN", "compute statistics of all files", "false"),
+                Parameter("all_files", "BOOLEAN", "compute statistics for all files", "false"),
                 Parameter(
-                    "dry_run", "BOOLEAN", "read and write no file, and return how many would be", "false"
+                    "dry_run", "BOOLEAN", "read no file, and return how many files would be read", "false"
                 ),
             ],
             maintenance.RECOMPUTED,
@@ -478,7 +478,7 @@ PROCEDURES = {
         ),
         Procedure(
             "clone",
-            "Makes a clone of the table. Returns the metrics.",
+            "Clones the table to another location. Returns the metrics.",
             [
                 Parameter("target", "STRING", "the name of the clone, its path, or deltalog.`/path`"),
                 Parameter(
@@ -494,7 +494,7 @@ PROCEDURES = {
                 Parameter("timestamp", "TIMESTAMP", "a time, instead of the version", "NULL"),
                 Parameter("location", "STRING", "the path of a clone that has a name", "NULL"),
                 Parameter(
-                    "properties", "STRING", "properties of the clone, as a JSON object of texts", "NULL"
+                    "properties", "STRING", "properties of the clone, as a JSON object of strings", "NULL"
                 ),
                 _DRY_RUN,
             ],
@@ -503,7 +503,7 @@ PROCEDURES = {
         ),
         Procedure(
             "convert",
-            "Makes a table of a directory of Parquet files. Returns what was converted.",
+            "Turns a directory of Parquet files into a table. Returns its path, version, number of files and size.",
             [
                 Parameter(
                     "partition_by",
@@ -511,7 +511,7 @@ PROCEDURES = {
                     "the partition columns with their types, as in CREATE TABLE; inferred by default",
                     "NULL",
                 ),
-                Parameter("statistics", "BOOLEAN", "take statistics from the footers", "true"),
+                Parameter("statistics", "BOOLEAN", "collect statistics from the footers of the files", "true"),
                 _DRY_RUN,
             ],
             convert.CONVERTED,
@@ -520,7 +520,7 @@ PROCEDURES = {
         ),
         Procedure(
             "restore",
-            "Makes an earlier version the newest one again. Returns the metrics.",
+            "Restores an earlier version as the newest one. Returns the metrics.",
             [
                 Parameter("version", "BIGINT", "the version", "NULL"),
                 Parameter("timestamp", "TIMESTAMP", "a time, instead of the version", "NULL"),
@@ -531,12 +531,12 @@ PROCEDURES = {
         ),
         Procedure(
             "check",
-            "Checks whether the files of the newest version are what its log says. Returns one row per problem.",
+            "Checks whether the files of the newest version exist and match the log. Returns one row per problem.",
             [
                 Parameter(
                     "level",
                     "STRING",
-                    "files, footers (with deletion vectors), or rows (with statistics)",
+                    "how much is checked: files, footers (and deletion vectors), or rows (and statistics)",
                     "'footers'",
                 )
             ],
@@ -545,7 +545,7 @@ PROCEDURES = {
         ),
         Procedure(
             "repair",
-            "Removes files from the table that are not there any more. Returns these files.",
+            "Removes missing files from the table. Returns these files.",
             [
                 _DRY_RUN,
                 Parameter("remove_damaged", "BOOLEAN", "remove damaged files as well", "false"),
@@ -561,7 +561,7 @@ PROCEDURES = {
         ),
         Procedure(
             "generate",
-            "Writes manifests for Presto, Athena and others. Returns the version that they show.",
+            "Writes manifests for Presto, Athena and others. Returns the version that the manifests describe.",
             [Parameter("mode", "STRING", "symlink_format_manifest", "'symlink_format_manifest'")],
             _VERSION,
             _generate,

@@ -1,6 +1,6 @@
-"""Execution of CREATE and REPLACE TABLE, with and without `AS SELECT`, and of `saveAsTable`.
+"""Executes CREATE and REPLACE TABLE, with and without `AS SELECT`, and `saveAsTable`.
 
-The table is created before its entry in the session catalog. Definition and rows are one commit.
+The table is created before its entry in the session catalog. Its definition and its rows are committed together.
 """
 
 import json
@@ -53,7 +53,7 @@ def describe(statement: Any) -> str:
 
 
 def place(jvm: Jvm, session: Any, definition: Definition) -> str:
-    """Returns the path of a table that is going to be created."""
+    """Returns the path at which a table is to be created."""
     return _Entry(jvm, session, definition).path
 
 
@@ -188,7 +188,9 @@ class _Entry:
         self.uri = self.location.uri
 
     def _check_location(self, session: Any, location: str) -> None:
-        """Raises an error if the statement names another location than the entry, which keeps its own."""
+        """Raises an error if the statement names a location that differs from the entry's location, which cannot
+        change.
+        """
         given = self._definition.location
         if given is None:
             return

@@ -1,8 +1,8 @@
 """The first version of a stream that begins with the next commit (`startingVersion` = `latest`) or at a time.
 
-Which version that is depends on when the stream is opened, so it is determined only once. `KeptStart.java` saves it in
-the query's checkpoint. A query that stops before its first batch is finished then begins with the same version when it
-is restarted.
+This version depends on the time at which the stream is opened, so it is determined only once. `KeptStart.java` saves it
+in the query's checkpoint. A query that stops before its first batch is finished then begins with the same version when
+it is restarted.
 """
 
 import json
@@ -18,10 +18,10 @@ _OPTIONS = ("startingVersion", "startingTimestamp")
 
 
 class KeptStart(NamedTuple):
-    """The first version of a stream, with what it was determined from."""
+    """The first version of a stream, with the options from which it was determined."""
 
     asked: dict[str, str]
-    """The options `startingVersion` and `startingTimestamp`, as far as they were set."""
+    """The options `startingVersion` and `startingTimestamp`, if they were set."""
     table_id: str
     version: int
 
@@ -70,12 +70,12 @@ class KeptStart(NamedTuple):
 
 
 def asks_to_find(content: StreamArguments) -> bool:
-    """Returns whether the first version of a stream depends on when the stream is opened."""
+    """Returns whether the first version of a stream depends on the time at which the stream is opened."""
     return content.starts_with_next or content.start_timestamp_ms is not None
 
 
 def pinned(content: StreamArguments, version: int) -> StreamArguments:
-    """Returns `content` with a fixed first version, whose commit may still be in the future."""
+    """Returns `content` with this first version, which may not be committed yet."""
     return content._replace(
         start_version=version, start_timestamp_ms=None, starts_with_next=False, is_pinned=True
     )

@@ -1,6 +1,6 @@
 """Refuses unknown options of streams.
 
-A stream may run for weeks before somebody notices that a misspelled option has no effect.
+Otherwise a stream could run for weeks before a user notices that a misspelled option has no effect.
 """
 
 import difflib
@@ -26,10 +26,10 @@ WRITING = (
 
 
 def ensure_known(options: Options, names: Iterable[str]) -> None:
-    """Raises an error if an option is not one of `names`, which have the capitals of the documentation."""
+    """Raises an error if an option is not one of `names`, which are spelled as in the documentation."""
     known = {name.lower(): name for name in names}
     for name in sorted(options.values):
-        # Names with a dot are settings of Hadoop, Parquet or Spark, or table properties.
+        # Names with a dot are accepted, because they are settings of Hadoop, Parquet or Spark, or table properties.
         if name in known or name in options.storage or "." in name or name.startswith("__"):
             continue
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)

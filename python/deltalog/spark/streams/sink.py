@@ -83,8 +83,8 @@ def start(jvm: Jvm, session: Any, options: Options, stream: Stream, *, creates: 
     """Raises an error if a stream cannot write to this location, or with these options or this output mode.
 
     Args:
-        creates: whether the table is created next. Then the checkpoint location is checked here, because Spark would
-            check it only after the table exists.
+        creates: whether the caller will create the table. Then the checkpoint location is checked here, because Spark
+            checks it only after the table exists.
     """
     _check(options, stream)
     has_checkpoint = (
@@ -115,7 +115,8 @@ def complete_definition(jvm: Jvm, session: Any, options: Mapping[str, str]) -> N
     later versions.
 
     Args:
-        options: the options by their names in the user's spelling, as names of properties are case-sensitive.
+        options: the options, with their names as the user has spelled them, because names of properties are
+        case-sensitive.
     """
     properties = {name: value for name, value in options.items() if name.lower().startswith("delta.")}
     if not properties:
@@ -150,7 +151,7 @@ def write(jvm: Jvm, session: Any, options: Options, rows: Any, batch: Batch, sin
     computed = sink.rows(rows, is_shuffled)
     request = request._replace(rows=computed, session=computed.sparkSession())
     try:
-        # A job that shuffles rows adapts its plan, which is shown with an execution.
+        # If the job shuffles rows, Spark adapts its plan, and shows the adapted plan only as part of an execution.
         run(
             request,
             pending,
@@ -166,7 +167,9 @@ def write(jvm: Jvm, session: Any, options: Options, rows: Any, batch: Batch, sin
 
 
 def _begun(request: WriteRequest, stream: Stream) -> SparkWrite | None:
-    """Begins the write of a batch, which may create the table. Returns None if the table has recorded the batch."""
+    """Begins the write of a batch, which may create the table. Returns None if the table has already recorded the
+    batch.
+    """
     options, location = request.options, request.location
     table = TableOptions(stream.partition_by or None, new_table_properties(request))
     clustering = options.clustering()

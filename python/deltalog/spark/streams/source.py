@@ -1,8 +1,8 @@
 """Tables as sources of streams: answers the calls of `StreamSource.java`.
 
 The core decides what belongs to each batch, and Spark's checkpoint stores the progress. Java identifies a stream by a
-JSON text, `SourceText`. It contains everything that is needed to open the stream again if the Python process was
-replaced by a new one.
+JSON string (`SourceText`). It contains everything that is needed to open the stream again if a new Python process has
+replaced the previous one.
 """
 
 import json
@@ -30,7 +30,7 @@ _NO_PAUSE = timedelta(0)
 
 
 class SourceText(NamedTuple):
-    """The text that identifies a stream. It may contain secrets, and is never passed to Spark."""
+    """The description that identifies a stream. It may contain secrets, and is never passed to Spark."""
 
     id: str
     table: TableVersion
@@ -39,7 +39,7 @@ class SourceText(NamedTuple):
     """What the stream reads. `pause` and `tracking` are not set."""
     limits: StreamLimits
     options: dict[str, str]
-    """The options of the query, including the options of the store."""
+    """The options of the query, including storage options."""
     place: str
     """The path that Spark gives to the source within the query's checkpoint."""
 
@@ -86,7 +86,7 @@ def _columns(snapshot: Snapshot, is_feed: bool) -> str:
 
 
 def open_stream(jvm: Jvm, session: Any, options: Options, columns: str, place: str) -> str:
-    """Opens a stream for a query, and returns its text. Raises an error if its columns are no longer `columns`.
+    """Opens a stream for a query, and returns its description. Raises an error if its columns are no longer `columns`.
 
     Args:
         place: the path that Spark gives to the source within the query's checkpoint.
@@ -125,7 +125,7 @@ def _check_columns(snapshot: Snapshot, columns: str, is_feed: bool) -> None:
 
 
 def _stream(jvm: Jvm, session: Any, text: SourceText) -> OpenStream:
-    """Returns the stream with this text. Opens it again if another Python process has opened it before."""
+    """Returns the stream with this description. Opens it again if it was opened in an earlier Python process."""
     found = open_streams.find(text.id)
     if found is None:
         location = location_of(jvm, session, Options(text.options))
@@ -135,7 +135,7 @@ def _stream(jvm: Jvm, session: Any, text: SourceText) -> OpenStream:
 
 
 def begin(jvm: Jvm, session: Any, text: str, kept: str | None) -> str:
-    """Determines the first version of a stream. Returns JSON with its new text, and the start to save, if any.
+    """Determines the first version of a stream. Returns, as JSON, its new description, and the start to save, if any.
 
     Args:
         kept: the start that was saved in the checkpoint, as JSON, or None.
@@ -188,7 +188,7 @@ def batch(jvm: Jvm, session: Any, text: str, start: str | None, end: str) -> str
 
 
 def _label(start: str | None, end: str) -> str:
-    """Returns the batch as plans show it: its range of versions, and of files within versions."""
+    """Returns the range of versions, and of files within versions, that plans show for a batch."""
     return f"stream {'' if start is None else f'from {_place(start)} '}to {_place(end)}"
 
 
@@ -210,7 +210,7 @@ def outstanding(jvm: Jvm, session: Any, text: str, start: str | None) -> str:
 
 
 def release(jvm: Jvm, session: Any, text: str, end: str) -> None:
-    """Frees what the stream needs only for batches up to an offset.
+    """Frees memory that the stream only needs for batches up to an offset.
 
     Raises `SchemaMismatchError` if the schema changes at this offset, and the new schema was added to the schema log.
     """

@@ -48,7 +48,7 @@ _NAMES = (
 )
 _ALL_VERSIONS = "a stream reads one version after the other: begin with startingVersion or startingTimestamp"
 _NO_END = "a stream has no end: use the trigger availableNow to stop at the newest version"
-# Options of reads that are not streams, by their names in lower case: the usual spelling, and what to do instead.
+# Options of batch reads, by their names in lower case: the usual spelling, and what to use for a stream instead.
 _WRONG = {
     "versionasof": ("versionAsOf", _ALL_VERSIONS),
     "timestampasof": ("timestampAsOf", _ALL_VERSIONS),

@@ -1,7 +1,7 @@
 """The builders of tables: `DeltaTable.create`, `createIfNotExists`, `replace` and `createOrReplace`.
 
 They build the same plans as Spark's parser for `CREATE TABLE` and `REPLACE TABLE` (`definition_plans.py`). Under Spark
-Connect the server builds them, if its catalog is ours.
+Connect, the server builds the plans, if it uses deltalog's catalog.
 """
 
 import json
@@ -40,7 +40,8 @@ class IdentityGenerator:
 class DeltaTableBuilder:
     """A table that is defined step by step and then created or replaced by `execute()`.
 
-    Made by `DeltaTable.create`, `createIfNotExists`, `replace` and `createOrReplace`. It needs a name or a location.
+    `DeltaTable.create`, `createIfNotExists`, `replace` and `createOrReplace` return a builder. It needs a name or a
+    location.
     """
 
     def __init__(self, spark: SparkSession, mode: Mode) -> None:
@@ -90,11 +91,11 @@ class DeltaTableBuilder:
 
         Args:
             colName: the name of the column.
-            dataType: its type, as SQL text or as a type of PySpark.
+            dataType: the type of the column, as SQL text or as a PySpark type.
             nullable: whether values may be NULL.
             generatedAlwaysAs: the expression by which values are computed, as SQL text; or an `IdentityGenerator` for
-                an identity column, whose values users cannot give.
-            generatedByDefaultAs: an `IdentityGenerator` for an identity column whose values users may give.
+                an identity column whose values writers cannot set.
+            generatedByDefaultAs: an `IdentityGenerator` for an identity column whose values writers may set.
             comment: a description of the column.
         """
         metadata: dict[str, Any] = {}
@@ -205,7 +206,7 @@ def _identity(column: str, generator: object, allows_values: bool) -> dict[str, 
 
 
 def _names(columns: tuple[Any, ...]) -> list[str]:
-    """Returns names, which are given one by one or as one list."""
+    """Returns a list of names. The caller passes them one by one or as one list."""
     if len(columns) == 1 and isinstance(columns[0], list | tuple):
         columns = tuple(columns[0])
     return names_argument(columns, "cols")

@@ -20,7 +20,7 @@ _Table = TypeVar("_Table", bound="Clones")
 
 
 class Clones(TableHandle):
-    """The part of `DeltaTable` that clones the table."""
+    """The methods of `DeltaTable` that clone the table."""
 
     @raises_pyspark_errors
     def clone(
@@ -36,9 +36,9 @@ class Clones(TableHandle):
         Args:
             target: the path of the clone, deltalog.`/path`, or a name in the session catalog; under Spark Connect a
                 path.
-            isShallow: whether the clone refers to the files of this table, instead of having copies of them.
+            isShallow: whether the clone refers to the files of this table instead of copying them.
             replace: whether an existing table at the clone's location is replaced.
-            properties: properties that the clone has instead of this table's.
+            properties: properties of the clone, which take precedence over the properties of this table.
         """
         return self._cloned(target, isShallow, replace, properties)
 

@@ -29,8 +29,8 @@ from deltalog.spark.tables.verbs import DeltaMergeBuilder
 class DeltaTable(Maintenance, Clones):
     """A Delta table, created by `forPath` or `forName`.
 
-    Each call uses the newest version: changes act on it, even if another writer committed it. A
-    DataFrame keeps the version that was the newest when it was created.
+    Each call uses the newest version, even if another writer has committed it. A DataFrame always reads the version
+    that was the newest when the DataFrame was created.
     """
 
     @classmethod
@@ -44,12 +44,12 @@ class DeltaTable(Maintenance, Clones):
         """Returns the table at `path`.
 
         `hadoopConf` determines how the store is accessed, like options of a read: settings of Hadoop (`fs.…`, `dfs.…`)
-        or storage options. Under Spark Connect, it can have only storage options that are not secret. For a shallow
-        clone it has `allowedRoots`, the directory with the files of the source, or a JSON list of directories.
+        or storage options. Under Spark Connect, it can have only storage options that are not secret. To read a shallow
+        clone, set `allowedRoots` to the directory with the files of the source, or to a JSON list of directories.
 
         Raises:
             NotATableError: there is no table.
-            InvalidArgumentError: `hadoopConf` has another name.
+            InvalidArgumentError: `hadoopConf` contains any other option.
         """
         table = cls(sparkSession, path, store=store_options(hadoopConf or {}))
         table._ask("version")
@@ -67,7 +67,7 @@ class DeltaTable(Maintenance, Clones):
     @classmethod
     @raises_pyspark_errors
     def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:  # noqa: N803
-        """Begins the definition of a new table, which `execute()` creates as `CREATE TABLE` does."""
+        """Returns a builder for a new table, which `execute()` creates as `CREATE TABLE` does."""
         return DeltaTableBuilder(_session(sparkSession), "create")
 
     @classmethod
@@ -76,13 +76,13 @@ class DeltaTable(Maintenance, Clones):
         cls,
         sparkSession: SparkSession | None = None,  # noqa: N803
     ) -> DeltaTableBuilder:
-        """Begins the definition of a table, which `execute()` creates if there is none with this name."""
+        """Returns a builder for a table, which `execute()` creates unless a table with this name exists."""
         return DeltaTableBuilder(_session(sparkSession), "createIfNotExists")
 
     @classmethod
     @raises_pyspark_errors
     def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:  # noqa: N803
-        """Begins the definition of a table; `execute()` replaces an existing table by it."""
+        """Returns a builder for a table that replaces an existing one when `execute()` is called."""
         return DeltaTableBuilder(_session(sparkSession), "replace")
 
     @classmethod
@@ -91,7 +91,7 @@ class DeltaTable(Maintenance, Clones):
         cls,
         sparkSession: SparkSession | None = None,  # noqa: N803
     ) -> DeltaTableBuilder:
-        """Begins the definition of a table; `execute()` creates the table, or replaces an existing one."""
+        """Returns a builder for a table; `execute()` creates the table, or replaces an existing one."""
         return DeltaTableBuilder(_session(sparkSession), "createOrReplace")
 
     @classmethod
@@ -145,12 +145,13 @@ class DeltaTable(Maintenance, Clones):
 
     @raises_pyspark_errors
     def toDF(self) -> DataFrame:  # noqa: N802
-        """Returns the newest version as a DataFrame, which keeps that version.
+        """Returns a DataFrame of the newest version, which always reads that version.
 
         Conditions and values of this table's statements may refer to its columns: `table.delete(frame.id == 1)`.
         """
         reader = self._reader()
-        if is_connect(self._spark):  # Connect plans a DataFrame again for each action.
+        if is_connect(self._spark):
+            # Spark Connect plans a DataFrame again for each action, so the version must be part of the plan.
             newest = reader.option("versionAsOf", self._ask("version")).load(self._path)
         else:
             newest = verbs.with_own_columns(self._spark, reader.load(self._path), self._own.id)
@@ -178,7 +179,7 @@ class DeltaTable(Maintenance, Clones):
 
     @raises_pyspark_errors
     def update(self, condition: Condition | None = None, set: Values | None = None) -> DataFrame:  # noqa: A002
-        """Changes the rows for which `condition` is true; without a condition, all rows.
+        """Assigns new values to columns of the rows for which `condition` is true; without a condition, of all rows.
 
         `set` has the new values by the names of columns, as SQL text (`{"price": "price * 1.1"}`) or as columns.
         Returns one row with `num_affected_rows`. It raises the same errors as `delete`.
@@ -200,7 +201,9 @@ class DeltaTable(Maintenance, Clones):
         return ServerTarget(newest) if is_connect(self._spark) else newest
 
     def _called(self, rows: DataFrame) -> DataFrame:
-        """Returns rows of the table under its alias, or else under the name that it was found by, as in SQL."""
+        """Returns a DataFrame of the table under its alias, or else under the name that `forName` was given, as in
+        SQL.
+        """
         if self._alias is not None:
             return rows.alias(self._alias)
         return rows if self._name is None else verbs.named(self._spark, rows, self._name)

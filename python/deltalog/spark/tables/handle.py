@@ -1,4 +1,4 @@
-"""The state of a `DeltaTable`, and how it calls the core or the server."""
+"""The state of a `DeltaTable`, and its calls to the core or the server."""
 
 import json
 from collections.abc import Mapping
@@ -42,8 +42,7 @@ class TableHandle:
         return self._spark.read.format("deltalog").options(**self._store)
 
     def _refresh(self, version: int | None) -> None:
-        """Makes Spark compute cached rows of the table again, because they are outdated after the commit of the
-        version.
+        """Makes Spark recompute cached rows of the table, which are outdated after the commit of the version.
         """
         if not is_connect(self._spark):
             location, _ = location_in(self._spark, self._path, self._store)

@@ -1,4 +1,4 @@
-"""Maintenance of a table, which moves or checks its files and does not change its rows."""
+"""The maintenance methods of `DeltaTable`: they move, delete or check files, and change the protocol."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from deltalog.spark.write.record import USER_METADATA
 
 
 class Maintenance(TableHandle):
-    """The part of `DeltaTable` that maintains the table."""
+    """The methods of `DeltaTable` that maintain the table."""
 
     @raises_pyspark_errors
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:  # noqa: N802, N803
@@ -61,7 +61,8 @@ class Maintenance(TableHandle):
         Args:
             featureName: the name of the feature.
             truncateHistory: delete the versions that use the feature, instead of protecting checkpoints. Such versions
-                must be a day old. So the first call only prepares the drop, and its error states when to call again.
+                must be at least a day old. So the first call only prepares the drop, and raises an error that states
+                when to call again.
         """
         if truncateHistory is not None and not isinstance(truncateHistory, bool):
             raise InvalidArgumentError(f"truncateHistory must be True or False, not {truncateHistory!r}")
@@ -126,7 +127,7 @@ class Maintenance(TableHandle):
         *,
         allFiles: bool = False,  # noqa: N803
     ) -> DataFrame:
-        """Computes statistics for files that have no statistics or poor ones, as Python's `recompute_statistics` does.
+        """Computes statistics for files whose statistics are missing or poor, as Python's `recompute_statistics` does.
 
         `predicate` is SQL on partition columns. Returns the metrics. The driver reads the files, not the executors.
         """
@@ -140,7 +141,7 @@ class Maintenance(TableHandle):
 
     @raises_pyspark_errors
     def check(self, level: str = "footers") -> DataFrame:
-        """Checks whether the files of the newest version are what its log says, as Python's `DeltaTable.check` does.
+        """Checks whether the files of the newest version exist and match the log, as Python's `DeltaTable.check` does.
 
         Returns one row per problem. The driver reads the files, not the executors.
         """
@@ -186,7 +187,7 @@ class Maintenance(TableHandle):
 
 
 class DeltaOptimizeBuilder:
-    """An OPTIMIZE, with the methods of the JVM connector."""
+    """An OPTIMIZE that was not executed yet, with the methods of the JVM connector."""
 
     def __init__(self, table: Maintenance) -> None:
         self._table = table
@@ -194,17 +195,20 @@ class DeltaOptimizeBuilder:
 
     @raises_pyspark_errors
     def where(self, partitionFilter: str) -> "DeltaOptimizeBuilder":  # noqa: N803
-        """Chooses partitions by SQL on partition columns. If it is called several times, all conditions must hold."""
+        """Chooses partitions by an SQL condition on partition columns. If it is called several times, partitions must
+        meet all conditions.
+        """
         text_argument("partitionFilter", partitionFilter)
         before = self._predicate
         self._predicate = partitionFilter if before is None else f"({before}) AND ({partitionFilter})"
         return self
 
     def executeCompaction(self, *, full: bool = False) -> DataFrame:  # noqa: N802
-        """Merges small files into fewer, larger ones. Returns the table's path and the metrics.
+        """Combines small files into fewer, larger ones. Returns the table's path and the metrics.
 
         In a table with clustering columns, clusters the rows of new files, or of all files with `full`. Executors read
-        and write the files if their size is 256 MiB or more; under Spark Connect, a process of the server does.
+        and write the files if their total size is 256 MiB or more. Under Spark Connect, a process of the server does
+        it.
         """
         return self._table._optimized(self._predicate, None, full=full)
 
@@ -212,7 +216,7 @@ class DeltaOptimizeBuilder:
     def executeZOrderBy(self, *cols: str | list[str] | tuple[str, ...]) -> DataFrame:  # noqa: N802
         """Orders the rows of each partition by columns, along Hilbert's curve. Returns the path and the metrics.
 
-        All files of the partitions are written again, as `executeCompaction` writes files.
+        All files of the partitions are rewritten, by the executors or the driver as in `executeCompaction`.
         """
         given = cols[0] if len(cols) == 1 and isinstance(cols[0], list | tuple) else cols
         names = [name for name in given if isinstance(name, str)]

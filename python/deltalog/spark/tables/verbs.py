@@ -29,21 +29,22 @@ _MERGED = StructType(
 )
 
 
-# The table of a statement. It is a DataFrame in a classic session. Under Spark Connect, either the client or the server
-# carries out the statement.
+# The target of a statement: a DataFrame in a classic session; under Spark Connect an object that makes the client or
+# the server carry out the statement.
 Changed = DataFrame | ServerTarget | Target
 
 
 def with_own_columns(spark: SparkSession, rows: DataFrame, columns_id: str) -> DataFrame:
-    """Returns a frame of a table. Conditions and values of its statements may refer to the table by the frame's
-    columns.
+    """Returns a DataFrame of a table. Conditions and values of the table's statements may refer to its columns.
     """
     own = Jvm.of(spark).new("OwnColumns", columns_id)
     return DataFrame(own.shown(spark._jsparkSession, rows._jdf), spark)
 
 
 def named(spark: SparkSession, rows: DataFrame, name: str) -> DataFrame:
-    """Returns rows of a table under its name in the catalog, by which conditions may refer to its columns."""
+    """Returns a DataFrame of a table under the table's catalog name, so that conditions may qualify columns with the
+    name.
+    """
     if is_connect(spark):
         return rows.alias(_last_part(name))
     jvm = Jvm.of(spark)
@@ -82,8 +83,8 @@ def update(
 
 
 class DeltaMergeBuilder:
-    """The clauses of a MERGE, created by `DeltaTable.merge`. For each row, the first clause of its kind whose condition
-    is true applies.
+    """A MERGE to which clauses are added, from `DeltaTable.merge`. For each row, the first clause of its kind whose
+    condition is true applies.
     """
 
     def __init__(
@@ -128,13 +129,17 @@ class DeltaMergeBuilder:
     def whenNotMatchedInsert(  # noqa: N802
         self, condition: Condition | None = None, values: Values | None = None
     ) -> "DeltaMergeBuilder":
-        """Inserts a row for rows of the source without a match. Columns without a value get their default."""
+        """Inserts rows of the source without a match, with these values. Columns without a value get their default
+        value.
+        """
         given = values_argument(values, "values")
         return self._with(self._not_matched, MergeClause("insert", condition, given))
 
     @raises_pyspark_errors
     def whenNotMatchedInsertAll(self, condition: Condition | None = None) -> "DeltaMergeBuilder":  # noqa: N802
-        """Inserts the rows of the source without a match, with columns assigned by name."""
+        """Inserts rows of the source without a match. All columns get the values of the source columns with the same
+        names.
+        """
         return self._with(self._not_matched, MergeClause("insert", condition))
 
     @raises_pyspark_errors
@@ -163,8 +168,8 @@ class DeltaMergeBuilder:
 
     def withSchemaEvolution(self) -> "DeltaMergeBuilder":  # noqa: N802
         """Lets the merge add columns and fields of the source to the table, in the same commit. A column or field is
-        added if a clause assigns it; `whenMatchedUpdateAll` and `whenNotMatchedInsertAll` assign all of them. Types
-        become wider where the table allows it.
+        added if a clause assigns it; `whenMatchedUpdateAll` and `whenNotMatchedInsertAll` assign all of them. Types are
+        widened if the table allows it.
         """
         self._evolves = True
         return self
@@ -201,7 +206,7 @@ def _given(value: Condition | None) -> Any:
 
 
 def _values(plans: Any, values: Values | None) -> str | None:
-    """Describes the values of columns for `VerbPlans.java`. Values other than text are passed to it one by one."""
+    """Describes the assigned values for `VerbPlans.java`. Values that are `Column` objects are passed separately."""
     if values is None:
         return None
     described: list[tuple[str, str | None]] = []

@@ -1,8 +1,8 @@
 """Decides whether the rows of a write are shuffled before they are written, so that its files have about the target
 size.
 
-Without the shuffle, each task of a job writes its own file for each partition of the table. With it
-(`BalancedRows.java`), rows of the same partition are brought together, and tasks have about the same size.
+Without the shuffle, each task of a job writes its own file for each partition of the table. With the shuffle
+(`BalancedRows.java`), rows of the same partition are written by the same tasks, and tasks have about the same size.
 
 | option | session setting | table property |
 | --- | --- | --- |
@@ -14,11 +14,11 @@ as in the JVM connector, and so are two more settings:
 - `spark.databricks.delta.optimizeWrite.binSize`: the size of a task, in MiB or with a unit (`1g`), measured as rows
   in a shuffle. By default it is 512 MiB, four times the target size of the table's files, because rows take less space
   in files.
-- `spark.databricks.delta.optimizeWrite.maxShufflePartitions`: into how many parts rows are divided by the values of
-  the partition columns, 2,000 by default, and at least as many as in the session's other shuffles. Partitions of the
-  table that come into the same part may be divided into more files than by their own size.
+- `spark.databricks.delta.optimizeWrite.maxShufflePartitions`: the number of parts into which rows are divided by the
+  values of the partition columns, 2,000 by default, and at least as many as in the session's other shuffles. If several
+  partitions of the table are in the same part, they may get more files than their own size requires.
 
-Spark needs its adaptive execution for this. If it is off, the rows are written without a shuffle, with a warning.
+This requires Spark's adaptive execution. If it is off, the rows are written without a shuffle, and a warning is logged.
 """
 
 import logging
@@ -35,7 +35,7 @@ _log = logging.getLogger("deltalog.spark")
 _PREFIX = "spark.databricks.delta.optimizeWrite."
 _PARTS = 2000
 _ROWS_TO_FILES = 4
-"""The approximate number of bytes of rows in a shuffle that become one byte of a file."""
+"""The approximate ratio of the size of shuffled rows to their size in a Parquet file."""
 _UNITS = {"": 20, "b": 0, "k": 10, "kb": 10, "m": 20, "mb": 20, "g": 30, "gb": 30, "t": 40, "tb": 40}
 
 

@@ -1,10 +1,9 @@
 """The base of a write: the version of its own table from which its data was read, and the rows that were read.
 
-A DataFrame keeps the version that it was read from. If an overwrite with its rows replaced a newer version, the commits
-between the two would be lost. If an append, or an overwrite of some rows, ignored these commits, it could add rows that
-do not fit any order of the commits. So a commit since that version conflicts if it changes the rows that were read, or
-adds such rows, depending on the table's isolation level. Rows that the plan does not read are not compared, so that an
-append of other rows is blind.
+A DataFrame always reads the same version of a table. If an overwrite with its rows replaced a newer version, the
+commits in between would be lost. If an append, or an overwrite of some rows, ignored these commits, it could add rows
+that do not fit any order of the commits. So a commit after that version is a conflict if it changes the rows that were
+read, or, depending on the table's isolation level, adds such rows. Rows that the plan does not read are ignored.
 
 - The option `baseVersion` names the base of an overwrite: a version, or `newest` for the newest version when the write
   begins.
@@ -94,7 +93,7 @@ def is_read(sources: Iterable[Source], uri: str) -> bool:
 
 
 def own_rows(sources: Iterable[Source], uri: str, allowed_roots: list[str]) -> OwnRows | None:
-    """Returns what sources read of the table `uri`; None if they do not read it."""
+    """Returns which rows the sources read of the table `uri`; None if they do not read it."""
     own = _own(sources, uri)
     if not own:
         return None

@@ -7,7 +7,7 @@ from deltalog.spark.write.outcome import after_commit
 
 
 def refresh(jvm: Jvm, session: Any, uri: str, version: int | None) -> None:
-    """Makes Spark compute the cached rows of a table again.
+    """Makes Spark recompute the cached rows of a table.
 
     `version` is the committed version, which errors then name; None if nothing was committed.
     """

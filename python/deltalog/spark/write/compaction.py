@@ -8,7 +8,7 @@
 | `minNumFiles` | 50 |
 | `maxNumModifiedPartitions` | 128 |
 
-Names and precedence are the same as in the JVM connector. The core does it after the commit, on the driver.
+Names and precedence are the same as in the JVM connector. The core compacts after the commit, on the driver.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ _ENABLED = {"true": True, "false": False, "auto": True, "legacy": True}
 
 
 class AutoCompaction(NamedTuple):
-    """The settings of a session; None for a setting that it does not have. Sizes are in bytes."""
+    """The settings of a session; None for a setting that is not set. Sizes are in bytes."""
 
     enabled: bool | None
     max_file_size: int | None

@@ -19,6 +19,6 @@ def defaults_of(settings: Settings) -> dict[str, str]:
 
 
 def with_defaults(properties: dict[str, str], defaults: dict[str, str]) -> dict[str, str]:
-    """Returns the properties, with defaults for the ones that are not given."""
+    """Returns the properties of a new table, with the session's defaults for properties that are not given."""
     given = {name.lower() for name in properties}
     return {**{name: value for name, value in defaults.items() if name.lower() not in given}, **properties}

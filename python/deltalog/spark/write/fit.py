@@ -1,8 +1,9 @@
-"""Converts the rows of a write to the table's schema, and to the columns of its files.
+"""Describes how the rows of a write are converted to the table's schema, and to the columns of its files.
 
 Columns are matched by name, types are cast according to Spark's store assignment (`ColumnFit.java`), and partition
-values become the log's text (`FileColumns.java`). A column that cannot be stored is an error here, before any file is
-written. A value that does not fit its type (an overflow, or a null in a column without nulls) fails the job.
+values are converted to strings as in the log (`FileColumns.java`). A column that cannot be stored raises an error
+before any file is written. A value that does not fit its type (an overflow, or NULL in a NOT NULL column) fails the
+job.
 """
 
 from collections.abc import Set

@@ -1,8 +1,8 @@
 """Identity columns, whose values Spark's tasks generate (PROTOCOL, "Identity Columns").
 
 - The core determines which columns need values, and the first value and the step of each.
-- Each row of the job gets its own value (`IdentityNumbers.java`). No shuffle comes between the column and the
-  files: a task that Spark repeats gives its rows the same values, and the files of only one attempt are committed.
+- Each row of the job gets a unique value (`IdentityNumbers.java`). Rows are not shuffled after they have got their
+  values, so a task that Spark repeats gives its rows the same values, and the files of only one attempt are committed.
 - The core reads the high water mark from the files. Two commits that move it conflict, so no value exists twice.
 """
 

@@ -1,9 +1,9 @@
 """Cancellation of a write by Ctrl-C: its jobs are cancelled, and nothing is committed.
 
-The JVM may call back in a Python thread that differs from the one that waits for the statement. Then
-`KeyboardInterrupt` reaches only the waiting thread. PySpark's attempt to cancel the jobs fails, because it uses
-the connection on which this thread waits. Therefore each running write is registered here, and the signal marks it
-before PySpark's handler runs. A write is either marked or past `begin_commit`, never both.
+The JVM may call back in a Python thread that differs from the one that waits for the statement. In that case,
+`KeyboardInterrupt` reaches only the waiting thread. PySpark's attempt to cancel the jobs fails, because it uses the
+connection on which this thread waits. Therefore each running write is registered here, and the signal marks it before
+PySpark's handler runs. A write is either marked or past `begin_commit`, never both.
 """
 
 import logging
@@ -24,7 +24,7 @@ _CANCEL_EVERY_SECONDS = 0.2
 _JOBS_START_WITHIN_SECONDS = 30.0
 _TASKS_END_WITHIN_SECONDS = 10.0
 
-_lock = threading.RLock()  # The signal may arrive in a thread that holds it.
+_lock = threading.RLock()  # The lock is reentrant, because the signal may arrive in a thread that holds it.
 _running: set["RunningWrite"] = set()
 
 
@@ -64,7 +64,7 @@ class RunningWrite:
     def wait_for_tasks(self) -> None:
         """Waits until no task of the jobs runs, but not forever.
 
-        Spark reports that a job has failed while some of its tasks still run; it has told them to end.
+        Spark reports that a job has failed while some of its tasks are still running; it has asked them to end.
         """
         status = self._session.sparkContext().statusTracker()
         stages = [
@@ -85,7 +85,7 @@ class RunningWrite:
     @contextmanager
     def tagging(self) -> Iterator[None]:
         """Gives the tag to all jobs that this thread starts. A `FileJob` and a statement tag their jobs themselves."""
-        from deltalog.spark.jvm.connections import one_connection  # Needs py4j.
+        from deltalog.spark.jvm.connections import one_connection  # Imported here because the module needs py4j.
 
         with one_connection(self._session._gateway_client):
             context = self._session.sparkContext()
@@ -134,7 +134,8 @@ def _on_interrupt(number: int, frame: FrameType | None) -> None:
     try:
         _previous(number, frame)
     except Exception as error:
-        # The handler of PySpark 4.0 fails because the connection is in use. Newer ones raise KeyboardInterrupt.
+        # The handler of PySpark 4.0 fails because the connection is in use. The handlers of newer releases raise
+        # KeyboardInterrupt.
         raise KeyboardInterrupt from error
 
 

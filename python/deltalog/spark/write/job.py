@@ -1,5 +1,5 @@
-"""Executes writes: the core checks, Spark's Parquet writer writes files, and the core commits the files that tasks
-report.
+"""Executes writes: the core checks the write, Spark's Parquet writer writes files, and the core commits the files that
+tasks report.
 
 - Nothing is written before `SparkWrite.begin` and the conversion of the columns have succeeded.
 - Readers see nothing before the commit. A job that fails or is interrupted is not committed.
@@ -63,7 +63,7 @@ def new_table_properties(request: WriteRequest) -> dict[str, str]:
 
 
 def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool) -> None:
-    """Executes `INSERT INTO` and `INSERT OVERWRITE`. Spark has put the columns into the table's order."""
+    """Executes `INSERT INTO` and `INSERT OVERWRITE`. Spark has already arranged the columns in the table's order."""
     _check_newest(options)
     if options.wants_changes:
         raise InvalidArgumentError("a change data feed cannot be written")
@@ -109,9 +109,9 @@ def _check_newest(options: Options) -> None:
 def begin(request: WriteRequest, mode: str, table: TableOptions) -> SparkWrite | None:
     """Checks a write against the table; `mode` is the name of Spark's `SaveMode`.
 
-    Returns None if there is nothing to do: the mode is `Ignore` and the table exists, or an application has done the
-    write before. If the rows were read from the same table, the write is based on the version that was read, and
-    depends on these rows.
+    Returns None if the write is skipped: the mode is `Ignore` and the table exists, or the table has already recorded
+    the write of an application. If the rows were read from the same table, the write is based on the version that was
+    read, and depends on these rows.
     """
     request.options.check_mode(mode.lower())
     return begin_on(request, mode, table, read_before(request, mode.lower()))
@@ -196,9 +196,9 @@ def job_text(
         rows: how the rows are converted.
         pending: the write that the job is a part of.
         options: the options of the write.
-        running: what may interrupt the job.
+        running: the running write, through which the job can be cancelled.
         marked: how the rows of a statement are marked (`MarkedRows.java`).
-        is_part_of_execution: whether Spark already shows the rows' plan as an execution, which the job belongs to.
+        is_part_of_execution: whether the job belongs to an execution that Spark already shows in its UI.
     """
     parts = {
         "tag": running.tag,

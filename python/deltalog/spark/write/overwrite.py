@@ -19,7 +19,7 @@ class Replaced(NamedTuple):
     mode: str | None
     """`static` or `dynamic`; None if neither is known."""
     where: tuple[str, str, bool] | None = None
-    """The predicate of the rows, the time zone of its times without one, and whether new rows must meet it."""
+    """The predicate of the rows, the time zone for its times without a zone, and whether new rows must meet it."""
 
 
 def replaced_rows(options: Options, settings: Settings | None) -> Replaced:
@@ -31,7 +31,7 @@ def replaced_rows(options: Options, settings: Settings | None) -> Replaced:
         raise InvalidArgumentError(f"{OPTION} must be static or dynamic, not {option!r}")
     given = None if option is None else option.strip().lower()
     if options.replace_where is not None:
-        # As in the JVM connector, this overrides a setting of the session.
+        # As in the JVM connector, the option replaceWhere overrides the session setting.
         return Replaced(given or "static", (options.replace_where, *_evaluation(settings)))
     if given is None and settings is not None:
         given = settings.partition_overwrite_mode.lower()
@@ -39,14 +39,16 @@ def replaced_rows(options: Options, settings: Settings | None) -> Replaced:
 
 
 def _evaluation(settings: Settings | None) -> tuple[str, bool]:
-    """Returns the time zone of times without one (empty if it is unknown), and whether rows are checked."""
+    """Returns the time zone for times without a zone (empty if it is unknown), and whether new rows must meet the
+    predicate.
+    """
     if settings is None:
         return "", True
     return settings.time_zone, settings.boolean(_CHECK) is not False
 
 
 def check_overwrite(pending: SparkWrite, uri: str, replaced: Replaced) -> None:
-    """Raises an error if the mode is not known and matters.
+    """Raises an error if it is unknown whether the mode is static or dynamic, and the result would differ.
 
     Both modes are the same for a new table and for a table without partition columns.
     """

@@ -1,13 +1,13 @@
-"""The data that a write records with its commit: the progress of an application, and a text of the user.
+"""The data that a write records with its commit: the version of an application, and a comment of the user.
 
 | option | session setting | recorded as |
 | --- | --- | --- |
 | `txnAppId`, `txnVersion` | `spark.databricks.delta.write.txnAppId`, `….txnVersion` | `txn` |
 | `userMetadata` | `spark.databricks.delta.commitInfo.userMetadata` | `commitInfo.userMetadata` |
 
-Names and precedence are the same as in the JVM connector: an option takes precedence over the setting. A write
-whose version the application has recorded, or a lower one, has no effect (protocol: "Transaction Identifiers"). A
-Python data source does not see the session's settings, so there only the options count.
+Names and precedence are the same as in the JVM connector: an option takes precedence over the setting. A write is
+skipped if the table has already recorded this version of the application or a higher one (protocol: "Transaction
+Identifiers"). A Python data source does not see the session's settings, so only the options apply there.
 """
 
 import logging
@@ -52,7 +52,9 @@ class Record(NamedTuple):
 
     @classmethod
     def of_batch(cls, options: Options, settings: Settings, batch: tuple[str, int]) -> "Record":
-        """Returns the record of a batch of a stream. An application that the session names does not apply to it."""
+        """Returns the record of a batch of a stream. The session's settings for an application do not apply to
+        batches.
+        """
         return cls(batch, _user_metadata(options, settings))
 
     @classmethod
@@ -77,7 +79,7 @@ class Record(NamedTuple):
 
 
 def started(begun: SparkWrite | AlreadyApplied | None, uri: str) -> SparkWrite | None:
-    """Returns the write if there is something to do. If an application has already done it, this is logged."""
+    """Returns the write, or None if it is skipped. Logs a message if the table has already recorded it."""
     if not isinstance(begun, AlreadyApplied):
         return begun
     log_applied(begun, uri)
@@ -113,7 +115,7 @@ def _pair(app_id: str | None, version: str | None, names: tuple[str, str]) -> tu
 
 
 def change_metadata(settings: Settings) -> str | None:
-    """Returns the user's text for a change of a table that is not a write of an application."""
+    """Returns the user's comment for a commit that is not a write of an application."""
     return _user_metadata(Options({}), settings)
 
 

@@ -1,4 +1,4 @@
-"""A write as Spark passes it on: its rows, its options, and the settings of the session."""
+"""A write that Spark passes to deltalog: its rows, its options, and the settings of the session."""
 
 import json
 from typing import Any, NamedTuple
@@ -25,9 +25,9 @@ class WriteRequest(NamedTuple):
     schema_json: str
     """The schema of the rows."""
     nulls: list[str]
-    """The columns of the rows that are a constant NULL."""
+    """The columns whose values are a constant NULL."""
     sources: list[Source]
-    """All tables that the rows are read from."""
+    """All tables from which the rows are read."""
     record: Record
 
     @classmethod

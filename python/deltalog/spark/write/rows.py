@@ -1,9 +1,9 @@
-"""Converts the rows of a write to the form of the table's files.
+"""Describes how the rows of a write are converted before they are written to the table's files.
 
-All requirements of the table are described by one JSON text, from which `FileRows.java` builds projections in Spark's
-plan. So no row passes through Python, nothing is read twice, and the number of messages to the JVM does not depend on
-the number of columns. Each part of the description is made by its own module: `fit`, `identity`, `rules` and `balance`.
-Columns are known by their positions in the table.
+One JSON string describes all requirements of the table, and `FileRows.java` builds projections in Spark's plan from it.
+So no row passes through Python, nothing is read twice, and the number of messages to the JVM does not depend on the
+number of columns. The parts of the description come from the modules `fit`, `identity`, `rules` and `balance`. Columns
+are identified by their positions in the table.
 """
 
 from typing import Any, NamedTuple
@@ -39,7 +39,8 @@ def file_rows(request: WriteRequest, pending: SparkWrite) -> FileRows:
         names = schema.field_names(pending.table_schema_json)
         parts["numbers"] = numbers(counted, names)
     fit.check_partitions(pending, names)
-    # Also for a new table, which has no constraints yet: with replaceWhere, the new rows must meet its condition.
+    # This is also needed for a new table, which has no constraints yet: with replaceWhere, the new rows must meet its
+    # condition.
     parts["rules"] = rules.enforced(pending, names, missing)
     parts["files"] = fit.file_columns(pending, names)
     parts["balance"] = balance(request.options, request.settings, pending)

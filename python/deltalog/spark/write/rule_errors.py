@@ -39,5 +39,5 @@ def error_of(java_exception: Any) -> InvalidArgumentError | None:
             try:
                 return of_json(base64.b64decode(found[1]).decode())
             except (ValueError, TypeError, KeyError):
-                continue  # Spark shows data that only look like it.
+                continue  # The message may only look like a refusal, because Spark's errors can contain data.
     return None

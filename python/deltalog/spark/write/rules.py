@@ -4,11 +4,12 @@
   (PROTOCOL, "Generated Columns").
 - Each row must meet the CHECK constraints and the invariants (PROTOCOL, "CHECK Constraints", "Column Invariants").
 - A row that breaks a rule fails the job, so nothing is committed.
-- The expressions may come from a stranger. `RuleExpression.java` is the gate through which all of them pass.
+- The expressions may come from an untrusted table. `RuleExpression.java` checks all of them.
 
-The checks are part of a column that is written. Spark may move a filter below a join, where it would see rows that
-are not written; it never moves a projection there. Times without a time zone are in the session's, as in the JVM
-connector. Default values and the lengths of `char` and `varchar` are left to Spark's own resolution of columns.
+The checks are part of a column that is written. They are not a filter, because Spark may move a filter below a join,
+where it would see rows that are not written. It never moves a projection there. Times without a time zone are in the
+session's, as in the JVM connector. Default values and the lengths of `char` and `varchar` are left to Spark's own
+resolution of columns.
 """
 
 import json
@@ -43,7 +44,7 @@ def enforced(
     is_written: str | None = None,
     partly: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any] | None:
-    """Describes for rows with the columns `names` how missing columns are computed, and what conditions all rows must
+    """Describes how missing columns are computed for rows with the columns `names`, and which conditions all rows must
     meet.
 
     If there is a condition `is_written`, only rows for which it is true are computed and checked. `partly` names
@@ -91,7 +92,7 @@ def enforced(
     ]
     if not checks and not computed:
         return None
-    # Rules may read partition values, where empty ones are stored as NULL (PROTOCOL.md, "Partition Value
+    # Rules may read partition columns, in which empty strings are stored as NULL (PROTOCOL.md, "Partition Value
     # Serialization").
     partitions = partition_positions(pending, names)
     return {
@@ -115,7 +116,8 @@ def _fields(pending: SparkWrite) -> list[dict[str, Any]]:
 def _required_voids(fields: list[dict[str, Any]], structs: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
     """Yields the void columns and fields that are NOT NULL, each with the condition that a row does not have it.
 
-    Spark removes its own check of these columns, as files do not have them. It would also remove a condition on them.
+    Spark removes its own check of these columns, because files do not contain them. It would also remove a condition on
+    the columns themselves.
     """
     for field in fields:
         path = (*structs, field["name"])

@@ -16,7 +16,7 @@ class Settings(NamedTuple):
     partition_overwrite_mode: str
     store_assignment_policy: str
     rebase_mode: str
-    """How the Parquet writer treats dates in the old calendar."""
+    """How the Parquet writer treats dates in the Julian calendar."""
     is_adaptive: bool
     """Whether Spark's adaptive execution is on."""
     ignores_missing_files: bool
@@ -44,7 +44,9 @@ class Settings(NamedTuple):
         )
 
     def boolean(self, name: str) -> bool | None:
-        """Returns the value of a setting of the JVM connector; None if it is not set, or neither true nor false."""
+        """Returns the boolean value of a setting of the JVM connector; None if it is not set, or is neither true nor
+        false.
+        """
         return {"true": True, "false": False}.get(self.delta.get(name, "").strip().lower())
 
     def size(self, name: str, least: int = 0) -> int | None:
@@ -63,7 +65,9 @@ class Settings(NamedTuple):
         return number
 
     def check_calendar(self) -> None:
-        """Raises an error if Spark writes dates in the old calendar, which other readers would misinterpret."""
+        """Raises an error if Spark is configured to write dates in the Julian calendar, which other readers would
+        misinterpret.
+        """
         if self.rebase_mode.upper() == "LEGACY":
             raise InvalidArgumentError(
                 "a Delta table contains dates only in the Gregorian calendar: set "

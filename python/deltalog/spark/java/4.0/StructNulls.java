@@ -37,9 +37,9 @@ import scala.Option;
 import scala.collection.Iterator;
 
 /**
- * Structs of files that have none of the fields to read. Spark 4.0 takes them for NULL. So one more
- * field of such a struct is read, which tells where it is NULL. It follows the others, where Spark
- * does not look. Runs in tasks.
+ * Reads structs of which a file has none of the requested fields. Spark 4.0 would return NULL for
+ * such a struct. So one more field of the struct is read, which shows in which rows the struct is
+ * NULL. It is placed after the requested fields, where Spark ignores it. Runs in tasks.
  */
 public class StructNulls extends GuardedReader {
   private final StructType columns;
@@ -63,7 +63,8 @@ public class StructNulls extends GuardedReader {
   /** Prepares the configuration of a scan. */
   static void configure(Configuration conf) {}
 
-  /** Returns Spark's reader of these columns, which reads more of the files that need it. */
+  /** Returns Spark's reader of these columns. For files with such structs, it reads additional
+   * fields. */
   static GuardedReader guarded(
       Function1<PartitionedFile, Iterator<?>> reader,
       String root,
@@ -126,7 +127,7 @@ public class StructNulls extends GuardedReader {
     }
   }
 
-  /** Returns the same object if nothing has to be added. */
+  /** Returns the schema with the additional fields; returns the same object if none are needed. */
   private StructType wider(
       StructType read, GroupType stored, ParquetToSparkSchemaConverter converter) {
     List<StructField> fields = new ArrayList<>(Arrays.asList(read.fields()));
@@ -171,7 +172,8 @@ public class StructNulls extends GuardedReader {
     return read;
   }
 
-  /** Returns the elements of a list as Spark finds them. Some writers have no group around them. */
+  /** Returns the element field of a list, as Spark determines it. Some writers do not write a group
+   * around the elements. */
   private static Type elements(GroupType list) {
     if (list.getLogicalTypeAnnotation() == null && list.isRepetition(Type.Repetition.REPEATED)) {
       return list;
@@ -204,7 +206,8 @@ public class StructNulls extends GuardedReader {
     return null;
   }
 
-  /** Returns a field of a file as one to read, with another name if these have one of its name. */
+  /** Returns a field of a file as an additional field to read. It is renamed if a requested field
+   * has the same name. */
   private static StructField other(
       Type stored, StructType read, ParquetToSparkSchemaConverter converter) {
     StructField field = converter.convert(new MessageType("other", stored)).fields()[0];
@@ -216,7 +219,8 @@ public class StructNulls extends GuardedReader {
     return new StructField(field.name() + " (other)", field.dataType(), true, id.build());
   }
 
-  /** Returns the field of a struct that costs the least, without the other fields of structs. */
+  /** Returns the field of a struct that is cheapest to read. Of a nested struct, only one field is
+   * kept. */
   private static Type cheapest(GroupType struct) {
     Type cheapest = null;
     for (Type field : struct.getFields()) {
@@ -234,7 +238,8 @@ public class StructNulls extends GuardedReader {
     return type.isRepetition(Type.Repetition.REPEATED) || type.getLogicalTypeAnnotation() != null;
   }
 
-  /** Old times come last, because Spark may refuse to read them. */
+  /** INT96 timestamps and dates come last, because Spark may refuse to read old values of these
+   * types. */
   private static int cost(Type type) {
     if (!type.isPrimitive()) {
       return isRepeated(type) ? 1000 : 100 + cost(type.asGroupType().getType(0));

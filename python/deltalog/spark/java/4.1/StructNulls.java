@@ -7,8 +7,9 @@ import scala.Function1;
 import scala.collection.Iterator;
 
 /**
- * Structs of files that have none of the fields to read. From 4.1, Spark reads another field of
- * such a struct, which tells where it is NULL, unless a setting asks for the behaviour of 4.0.
+ * Reads structs of which a file has none of the requested fields. From 4.1 on, Spark itself reads
+ * another field of such a struct, which shows in which rows it is NULL, unless a setting requests
+ * the behaviour of 4.0.
  */
 public class StructNulls {
   private static final String AS_BEFORE =
@@ -21,7 +22,7 @@ public class StructNulls {
     conf.setBoolean(AS_BEFORE, false);
   }
 
-  /** Returns Spark's reader of these columns, with the guard alone. */
+  /** Returns Spark's own reader of these columns, wrapped in the guard. */
   static GuardedReader guarded(
       Function1<PartitionedFile, Iterator<?>> reader,
       String root,

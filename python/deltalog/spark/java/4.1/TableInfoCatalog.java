@@ -48,7 +48,7 @@ public abstract class TableInfoCatalog extends BaseCatalog {
     return stageCreateOrReplace(name, table.columns(), table.partitions(), withConstraints(table));
   }
 
-  /** Returns the properties, including the constraints in the form that they have in the log. */
+  /** Returns the properties, including the constraints as the log stores them. */
   private static Map<String, String> withConstraints(TableInfo table) {
     Map<String, String> properties = new HashMap<>(table.properties());
     for (Constraint constraint : table.constraints()) {

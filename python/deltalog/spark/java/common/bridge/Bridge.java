@@ -3,8 +3,8 @@ package io.deltalog.spark;
 import java.lang.reflect.Proxy;
 
 /**
- * The only way in which Spark calls Python: one interface for each role that Python has,
- * implemented by the Python class of the same name.
+ * The only way in which Java calls Python. Each group of calls is an interface (a role), which the
+ * Python class with the same name implements.
  *
  * <p>Python does not raise exceptions through py4j, which would mix the stack traces of two
  * languages. It returns a DeltalogException, which is thrown here (see PythonRole).

@@ -11,8 +11,9 @@ import scala.Option;
  * the first call starts if there is no program.
  *
  * <p>A sidecar that has died is replaced at the next call. When a program calls enable, the sidecar
- * ends, but not during a call, because a statement needs the process in which it has begun. While a
- * sidecar starts, calls wait for it without holding a lock. If it does not start, they all fail.
+ * ends as soon as no call is running, because a statement needs the process in which it has begun.
+ * While a sidecar starts, calls wait for it without holding a lock. If it does not start, all of
+ * these calls fail.
  */
 final class CurrentPython {
   private PythonCalls program;
@@ -51,7 +52,7 @@ final class CurrentPython {
     return program;
   }
 
-  /** Returns the sidecar for a call, or null if the program receives the call. */
+  /** Returns the sidecar that receives a call, or null if a program receives it. */
   private Sidecar begun() {
     while (true) {
       CompletableFuture<Sidecar> awaited;
@@ -95,7 +96,7 @@ final class CurrentPython {
     }
   }
 
-  /** Starts a sidecar. If that fails, so do the calls that wait for it. */
+  /** Starts a sidecar. If it does not start, the calls that wait for it fail. */
   private void start() {
     try {
       Option<SparkContext> application = SparkContext$.MODULE$.getActive();
@@ -115,7 +116,7 @@ final class CurrentPython {
       callsOfSidecar = 0;
       awaited = starting;
       starting = null;
-      endSidecar(); // A program may have come in between.
+      endSidecar(); // A program may have called enable in the meantime.
     }
     if (failure == null) {
       awaited.complete(made);

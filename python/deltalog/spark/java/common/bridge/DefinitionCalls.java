@@ -5,7 +5,7 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.TableChange;
 
-/** Definitions of tables: CREATE, REPLACE and ALTER TABLE. */
+/** Calls to Python for definitions of tables: CREATE, REPLACE and ALTER TABLE. */
 public interface DefinitionCalls {
   /** Refuses options of a table that may be secrets. The options are passed as JSON. */
   void checkOptions(String options);
@@ -16,7 +16,7 @@ public interface DefinitionCalls {
   /** Creates or replaces a table without rows; definition is the JSON of TableDefinition. */
   void create(SparkSession session, String definition);
 
-  /** Returns the path of a table that is going to be created. */
+  /** Returns the path at which a table is to be created. */
   String place(SparkSession session, String definition);
 
   /**
@@ -30,13 +30,13 @@ public interface DefinitionCalls {
   /**
    * Changes a table in one commit.
    *
-   * @param options the JSON of the options with which it is opened; the path is one of them
+   * @param options the JSON of the options with which the table is opened, including its path
    */
   void alter(SparkSession session, String options, TableChange[] changes);
 
   /**
-   * Returns the path of the table at the new location of an entry. It must have the same columns as
-   * the entry's present table.
+   * Checks a new location for a catalog entry, and returns its path. The table there must have the
+   * same columns as the entry's current table.
    *
    * @param options the JSON of the options with which the table of the entry is opened
    */

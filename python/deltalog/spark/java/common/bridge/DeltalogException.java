@@ -5,8 +5,9 @@ import org.apache.spark.SparkThrowable;
 /**
  * A failure in Python.
  *
- * <p>A Python program keeps its exception under the token, and raises it when the failure returns
- * to it. Other callers see message and SQLSTATE. A sidecar keeps nothing and has no token.
+ * <p>A Python program stores its exception under the token, and raises it when the failure arrives
+ * in Python again. Other callers see the message and the SQLSTATE. A sidecar does not store
+ * exceptions, so its failures have no token.
  */
 public class DeltalogException extends RuntimeException implements SparkThrowable {
   private final String token;
@@ -31,7 +32,7 @@ public class DeltalogException extends RuntimeException implements SparkThrowabl
     return token;
   }
 
-  /** Returns the failure of Spark if Python has nothing to add to it, or null. */
+  /** Returns the failure of Spark if Python has nothing to add to it; otherwise null. */
   Throwable ofSpark() {
     return super.getMessage() == null ? getCause() : null;
   }
@@ -41,7 +42,7 @@ public class DeltalogException extends RuntimeException implements SparkThrowabl
     return ofSpark() == null ? super.getMessage() : ofSpark().getMessage();
   }
 
-  /** Returns null for failures of deltalog, which are not among Spark's conditions. */
+  /** Returns null, because failures of deltalog are not among Spark's error conditions. */
   @Override
   public String getCondition() {
     return ofSpark() instanceof SparkThrowable spark ? spark.getCondition() : null;

@@ -4,8 +4,8 @@ import java.util.Map;
 import org.apache.spark.SparkConf;
 
 /**
- * The Python interpreters of a sidecar: its own command, and the one for workers that run its
- * functions.
+ * The Python interpreters of a sidecar: the command of the sidecar itself, and the command of
+ * workers that run its functions.
  */
 record Interpreter(String command, String ofWorkers) {
   static final String SETTING = "spark.deltalog.python";

@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.List;
 import java.util.Map;
 
-/** JSON texts, in which Java and Python pass each other data. */
+/** Reads and writes JSON, in which Java and Python exchange data. */
 public class Json {
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
@@ -30,7 +30,7 @@ public class Json {
     return Unchecked.cast(value(text, List.class));
   }
 
-  /** Converts a text to a value of the given class. */
+  /** Parses JSON as a value of the given class. */
   public static <T> T value(String text, Class<T> type) {
     try {
       return MAPPER.readValue(text, type);

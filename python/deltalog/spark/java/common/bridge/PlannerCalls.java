@@ -1,9 +1,9 @@
 package io.deltalog.spark;
 
 /**
- * Planners. Each planner lists the files of one version of a table. They are identified by keys,
- * because Spark may call them from its own threads, without a session, and long after the version
- * was read.
+ * Calls to Python for planners. Each planner lists the files of one version of a table. Planners
+ * are identified by keys, because Spark may call them from its own threads, without a session, and
+ * long after the version was read.
  */
 public interface PlannerCalls {
   /** Returns the size of all files in bytes. */
@@ -19,8 +19,8 @@ public interface PlannerCalls {
   Object plan(String planner, String filters, String timeZone);
 
   /**
-   * Returns packed values of the log for aggregates, in the same forms as plan; null if the log
-   * does not have all of them exactly.
+   * Returns packed values from the log, from which aggregates are computed, as a byte array or a
+   * file like plan; null if the log does not have all of the values exactly.
    *
    * @param filters the text of FilterText
    * @param timeZone the time zone in which the filters mean their times

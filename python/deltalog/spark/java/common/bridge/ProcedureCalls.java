@@ -2,14 +2,14 @@ package io.deltalog.spark;
 
 import org.apache.spark.sql.SparkSession;
 
-/** The procedures, which Python describes and carries out. */
+/** Calls to Python for procedures, which Python describes and executes. */
 public interface ProcedureCalls {
   /** Returns the names of all procedures, separated by spaces. */
   String names();
 
   /**
-   * Returns the description of a procedure as JSON, for DescribedProcedure. An unknown name is an
-   * error.
+   * Returns the description of a procedure as JSON, for DescribedProcedure. Throws an error if
+   * there is no such procedure.
    */
   String describe(String name);
 

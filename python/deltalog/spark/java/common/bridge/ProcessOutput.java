@@ -9,8 +9,8 @@ import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 
 /**
- * The output of a process: each line becomes an entry of the log, and the last one is kept for
- * error messages. Long lines are cut off.
+ * Reads the output of a process. Each line is logged, and the last line is kept for error messages.
+ * Long lines are cut off.
  */
 final class ProcessOutput {
   private static final int LONGEST = 4000;
@@ -27,7 +27,7 @@ final class ProcessOutput {
     reader.setDaemon(true);
   }
 
-  /** Reads an output until it ends, in a thread with a name. */
+  /** Reads an output until it ends, in a new thread with the given name. */
   static ProcessOutput reading(InputStream output, Logger log, String name) {
     ProcessOutput made = new ProcessOutput(output, log, name);
     made.reader.start();
@@ -36,7 +36,7 @@ final class ProcessOutput {
 
   /** Returns the last line of a process that has ended. */
   String lastLine() throws InterruptedException {
-    reader.join(END_MILLIS); // A child of the process may have the output open.
+    reader.join(END_MILLIS); // A child of the process may still have the output open.
     return lastLine;
   }
 

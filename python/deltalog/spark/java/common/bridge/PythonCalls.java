@@ -24,15 +24,15 @@ import py4j.Py4JNetworkException;
  *       calls at once.
  *   <li>If the called Python code calls the JVM, that call runs in the calling thread, with its job
  *       tags and its active session.
- *   <li>A call takes as long as Python works, but no call waits for a process that does not answer
- *       (PythonWatch).
+ *   <li>A call may take as long as Python works, but a call to a process that no longer answers is
+ *       ended (PythonWatch).
  *   <li>Every connection starts with a token. Python rejects connections without it.
  * </ul>
  */
 public class PythonCalls {
   private static final int MOST_IDLE = 4;
 
-  /** The SQLSTATE of a transaction whose result is not known. */
+  /** The SQLSTATE of a transaction whose outcome is unknown. */
   private static final String UNKNOWN_COMMIT = "08007";
 
   static final String ENDED =
@@ -64,12 +64,12 @@ public class PythonCalls {
     return process;
   }
 
-  /** Sets the action for a process that does not answer any more. */
+  /** Sets the action to run when the process no longer answers. */
   void whenSilent(Runnable action) {
     whenSilent = action;
   }
 
-  /** Runs the action for a process that does not answer any more. */
+  /** Runs the action for a process that no longer answers. */
   void reportSilence() {
     whenSilent.run();
   }

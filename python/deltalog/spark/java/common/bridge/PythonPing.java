@@ -22,9 +22,10 @@ final class PythonPing {
   }
 
   /**
-   * Returns whether Python answers. It does not if it is silent for the whole time, or if nothing
-   * listens at its port. Any other failure, for example because the JVM has no free file descriptor
-   * for a moment, says nothing about Python, so the ping is repeated until the time is over.
+   * Returns whether Python answers. Returns false if Python is silent for the whole time, or if
+   * nothing listens at its port. Any other failure, for example because the JVM has no free file
+   * descriptor for a moment, says nothing about Python, so the ping is repeated until the time is
+   * over.
    */
   boolean isAnswered() throws InterruptedException {
     long begun = System.nanoTime();

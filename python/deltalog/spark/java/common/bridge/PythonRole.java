@@ -25,14 +25,14 @@ public class PythonRole implements InvocationHandler {
     } catch (RuntimeException | Error e) {
       throw e;
     } catch (Throwable e) {
-      // No interface declares other exceptions.
+      // The interfaces declare no other exceptions.
       throw new IllegalStateException(
           "deltalog: the call of " + name + "." + method.getName() + " in Python failed: " + e, e);
     }
     if (answer instanceof DeltalogException failure) {
       throw thrown(failure);
     }
-    // py4j converts a number that fits to an Integer.
+    // py4j returns small numbers as Integer even if the method returns long.
     boolean isLong = method.getReturnType() == Long.TYPE && answer instanceof Number;
     return isLong ? Long.valueOf(((Number) answer).longValue()) : answer;
   }
@@ -46,7 +46,7 @@ public class PythonRole implements InvocationHandler {
     if (spark instanceof RuntimeException || spark instanceof Error) {
       return spark;
     }
-    failure.fillInStackTrace(); // Python has made it, by a call through py4j.
+    failure.fillInStackTrace(); // Python has created this exception by a call through py4j.
     return failure;
   }
 

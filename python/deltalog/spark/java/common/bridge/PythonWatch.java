@@ -32,13 +32,14 @@ final class PythonWatch implements Runnable {
   private final PythonCalls calls;
   private final int milliseconds = configured();
 
-  /** The calls that wait, with the times at which they began. */
+  /** The calls that are waiting, with the times at which they began. */
   private final Map<ClientServerConnection, Long> waiting = new HashMap<>();
 
-  /** The calls that were given up, and why. */
+  /** The calls that were given up, with the reasons. */
   private final Map<ClientServerConnection, String> givenUp = new HashMap<>();
 
-  /** When Python last answered any call, or when this object was created. */
+  /** The time of Python's last answer to any call; at first the time when this object was created.
+   * */
   private long lastAnswer = System.nanoTime();
 
   private boolean isRunning;
@@ -134,12 +135,13 @@ final class PythonWatch implements Runnable {
   }
 
   private synchronized void end() {
-    isRunning = false; // Also after a failure: the next call starts another thread.
+    // This is also needed after a failure, so that the next call starts another thread.
+    isRunning = false;
   }
 
   /**
-   * Returns whether any call waits. If none does, the thread ends, and the next call starts another
-   * one.
+   * Returns whether any call is waiting. If not, the thread ends, and the next call starts another
+   * thread.
    */
   private synchronized boolean isNeeded() {
     isRunning = !waiting.isEmpty();
@@ -162,7 +164,7 @@ final class PythonWatch implements Runnable {
     }
   }
 
-  /** Gives up the calls whose beginnings match, if there are any. */
+  /** Gives up the waiting calls whose start times match. */
   private synchronized void giveUp(LongPredicate matches, String reason) {
     List<ClientServerConnection> connections =
         waiting.keySet().stream().filter(call -> matches.test(waiting.get(call))).toList();

@@ -5,8 +5,9 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * Errors that Java detects. Each method throws one, which Python raises as its own exception; the
- * declared result only serves the `throw` statement of the caller.
+ * Calls to Python for errors that Java detects. Each method throws the error, which Python programs
+ * see as a Python exception. The declared result only exists so that callers can write a `throw`
+ * statement.
  */
 public interface Refusals {
   /** A statement that is not supported, at all or in this session. */
@@ -14,7 +15,7 @@ public interface Refusals {
 
   /**
    * A write that would replace an existing table by a table of another format, or by a table that
-   * is not in our catalog.
+   * is not in deltalog's catalog.
    *
    * @param definition the new table
    * @param catalog the class of the session catalog, or null if it is Spark's own
@@ -22,8 +23,8 @@ public interface Refusals {
   RuntimeException existing(SparkSession session, CatalogTable definition, String catalog);
 
   /**
-   * A use of one of our tables in a catalog that does not know the log; the argument is the
-   * catalog's class, or null if it is Spark's own.
+   * The use of a Delta table in a catalog other than deltalog's; the argument is the catalog's
+   * class, or null if it is Spark's own.
    */
   RuntimeException catalog(String catalog);
 
@@ -43,7 +44,7 @@ public interface Refusals {
   RuntimeException noTable(String procedure);
 
   /**
-   * An expression in a table's log that must not be evaluated; refusal is the JSON of RuleRefusal.
+   * An expression in a table's log that is not allowed; refusal is the JSON of RuleRefusal.
    */
   RuntimeException expression(String refusal);
 

@@ -27,10 +27,10 @@ import scala.Option;
  *
  * <p>It is started in the same way as spark-submit starts a Python program, and connects to this
  * JVM through a port of the loopback interface with a token. It ends together with the JVM, which
- * holds its input open.
+ * keeps its standard input open.
  *
- * <p>If it ends earlier, or no longer answers, the jobs that it has started are cancelled, because
- * their rows could not be committed any more.
+ * <p>If the process ends earlier, or no longer answers, the jobs of its calls are cancelled,
+ * because their rows could no longer be committed.
  */
 public final class Sidecar {
   private static final Logger LOG = LoggerFactory.getLogger(Sidecar.class);
@@ -119,10 +119,11 @@ public final class Sidecar {
     environment.put("PYSPARK_PIN_THREAD", "true");
     environment.put("PYSPARK_PYTHON", interpreter.ofWorkers());
     environment.put("PYTHONIOENCODING", "utf-8");
-    environment.put("PYTHONSAFEPATH", "1"); // No module of the working directory.
+    // The process must not import modules from the working directory.
+    environment.put("PYTHONSAFEPATH", "1");
     // PySpark raises such warnings for each version of pandas.
     environment.putIfAbsent("PYTHONWARNINGS", "ignore::FutureWarning");
-    // These would make PySpark a client of Spark Connect.
+    // These variables would make PySpark a client of Spark Connect.
     environment.keySet().removeIf(name -> name.startsWith("SPARK_CONNECT_MODE"));
     environment.remove("SPARK_REMOTE");
     environment.remove("SPARK_LOCAL_REMOTE");
@@ -148,7 +149,7 @@ public final class Sidecar {
     } catch (TimeoutException e) {
       throw failed("has not connected within " + MOST_SECONDS + " s", e);
     } catch (ExecutionException e) {
-      throw new IllegalStateException(e); // Nothing completes them exceptionally.
+      throw new IllegalStateException(e); // These futures are never completed exceptionally.
     }
   }
 
@@ -183,7 +184,7 @@ public final class Sidecar {
   /** Calls Python. During the call, the jobs of this thread have the tag of this process. */
   Object call(String role, String method, Object[] arguments) throws Throwable {
     Option<SparkContext> application = SparkContext$.MODULE$.getActive();
-    // This call may be part of another one, which has set the tag.
+    // An enclosing call may have set the tag already.
     boolean isTagged = application.isEmpty() || application.get().getJobTags().contains(tag);
     if (!isTagged) {
       application.get().addJobTag(tag);

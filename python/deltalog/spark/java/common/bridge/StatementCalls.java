@@ -2,14 +2,14 @@ package io.deltalog.spark;
 
 import org.apache.spark.sql.SparkSession;
 
-/** DELETE, UPDATE and MERGE. */
+/** Calls to Python for DELETE, UPDATE and MERGE. */
 public interface StatementCalls {
   /**
    * Executes a resolved statement. Returns its row counts, separated by spaces: the number of
    * affected rows, and for MERGE also of updated, deleted and inserted rows.
    *
    * @param statement the StatementRun, whose steps Python calls
-   * @param description what the statement says of itself (StatementDescription)
+   * @param description the description of the statement (StatementDescription)
    */
   String change(SparkSession session, Object statement, String description);
 

@@ -5,7 +5,7 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Calls to Python for tables that streams write to. The parameter `options` is the JSON of
+ * Calls to Python for tables to which streams write. The parameter `options` is the JSON of
  * `TableOptions`, which includes the path.
  */
 public interface StreamSinkCalls {

@@ -6,8 +6,8 @@ import org.apache.spark.sql.SparkSession;
  * Calls to Python for tables that streams read. Offsets are passed as JSON, and options as the JSON
  * of `TableOptions`.
  *
- * <p>The text that `open` returns identifies a stream. A new Python process can open the stream
- * again from this text.
+ * <p>The string that `open` returns identifies a stream. It contains everything that a new Python
+ * process needs to open the stream again.
  */
 public interface StreamSourceCalls {
   /**
@@ -18,7 +18,7 @@ public interface StreamSourceCalls {
   String columns(SparkSession session, String options, String schema);
 
   /**
-   * Opens a stream, and returns its text.
+   * Opens a stream, and returns the string that identifies it.
    *
    * @param schema the columns that the query expects, as JSON
    * @param place the path that Spark gives to the source within the query's checkpoint
@@ -26,16 +26,17 @@ public interface StreamSourceCalls {
   String open(SparkSession session, String options, String schema, String place);
 
   /**
-   * Determines the first version of a stream. Returns a JSON object: `stream` is the new text of
-   * the stream, and `start` is the text to store in the checkpoint, or null.
+   * Determines the first version of a stream. Returns a JSON object: `stream` is the string that
+   * identifies the stream from now on, and `start` is the string to store in the checkpoint, or
+   * null.
    *
-   * @param kept the text that the checkpoint has stored, or null
+   * @param kept the string that was stored in the checkpoint, or null
    */
   String begin(SparkSession session, String stream, String kept);
 
   /**
-   * Returns the end of the next batch, as a JSON object. `offset` is the end: it is `start` if
-   * there is nothing new, and null if a new stream has no rows yet. `newest` is the end of the
+   * Returns the end of the next batch, as a JSON object. `offset` is the end: it equals `start` if
+   * there are no new rows, and is null if a new stream has no rows yet. `newest` is the end of the
    * newest version that was seen.
    *
    * @param start where the batch begins, or null for the beginning of the stream

@@ -4,8 +4,8 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Tables at one version, as queries read them. Options are the JSON of TableOptions, including the
- * path.
+ * Calls to Python for versions of tables that queries read. Options are the JSON of TableOptions,
+ * including the path.
  */
 public interface TableCalls {
   /**
@@ -52,9 +52,9 @@ public interface TableCalls {
   boolean exists(SparkSession session, String options);
 
   /**
-   * Returns whether a path with a version at its end, as in `/path@v1`, really means a version,
-   * because no Delta table has this path. If other options request a version as well, that is an
-   * error.
+   * Returns whether the end of a path such as `/path@v1` means a version, which is so unless there
+   * is a Delta table at exactly this path. Throws an error if other options request a version as
+   * well.
    */
   boolean namesVersion(SparkSession session, String options);
 }

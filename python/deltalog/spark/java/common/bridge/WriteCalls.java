@@ -5,13 +5,12 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Writes of rows to existing tables, or to tables that save(path) creates. The options of the table
- * and of the write are the JSON of TableOptions, including the path.
+ * Calls to Python for writes of rows to existing tables, or to tables that save(path) creates. The
+ * options of the table and of the write are the JSON of TableOptions, including the path.
  */
 public interface WriteCalls {
   /**
-   * Executes save(path), and returns the table as it is afterwards, as the JSON of
-   * RelationDescription.
+   * Executes save(path), and returns the table after the write, as the JSON of RelationDescription.
    *
    * @param mode the name of a SaveMode
    */

@@ -13,17 +13,18 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.collection.Iterator;
 
 /**
- * Tables whose rows Spark has cached. Since Spark 4.1, the name of a cached table shows these rows,
- * even after later writes, until Spark computes them again.
+ * Refreshes tables whose rows Spark has cached. Since Spark 4.1, a query that names a cached table
+ * reads these rows, even after later writes, until Spark recomputes them.
  *
- * <p>A DataFrame that was read by a path stays at its version, so it is not affected.
+ * <p>DataFrames that were read by a path are not affected, because they always read the same
+ * version.
  */
 public class CachedTables {
   private CachedTables() {}
 
   /**
-   * Makes Spark compute the cached rows of a table again, under all names that the cache has for
-   * the table.
+   * Makes Spark recompute the cached rows of a table, under all names that the table has in the
+   * cache.
    *
    * @param uri the URL of the table, with the core's name of the store
    */

@@ -27,7 +27,8 @@ import scala.Option;
  */
 public class CatalogEntries {
   private static final String CATALOG = "spark_catalog";
-  // The same as in Spark's SessionCatalog, which checks the name only when it creates the entry.
+  // The same pattern as in Spark's SessionCatalog, which checks a name only when it creates the
+  // entry.
   private static final Pattern NAME = Pattern.compile("\\w+");
 
   /** Returns whether the provider of a table, or the namespace of a path, is this source. */
@@ -81,7 +82,8 @@ public class CatalogEntries {
     return options;
   }
 
-  /** Returns the options with which a deltalog table is opened, or null if the name is not ours. */
+  /** Returns the options with which a deltalog table is opened, or null if the name belongs to
+   * something else. */
   public static Map<String, String> options(Identifier name) {
     return options(name, isPath(name) ? null : find(name));
   }

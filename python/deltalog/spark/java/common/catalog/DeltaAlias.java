@@ -1,6 +1,6 @@
 package io.deltalog.spark;
 
-/** The data source under the name "delta", if that name refers to our source (DeltaName). */
+/** deltalog's data source under the name "delta", if that name refers to deltalog (DeltaName). */
 public class DeltaAlias extends DeltalogSource {
   /** Returns the name "delta", or otherwise the name of this class, which is unique. */
   @Override

@@ -18,9 +18,9 @@ import org.apache.spark.sql.sources.DataSourceRegister;
 import scala.Option;
 
 /**
- * Decides whether the name "delta" refers to our source: as a format, as the provider of catalog
- * entries, and as the namespace of paths. It does, unless a setting says otherwise or another
- * source, such as the JVM connector, has the name.
+ * Decides whether the name "delta" refers to deltalog: as a format, as the provider of catalog
+ * entries, and as the namespace of paths. It does, unless a setting turns the name off or another
+ * data source, such as the JVM connector, has the name.
  */
 public final class DeltaName {
   static final String NAME = "delta";
@@ -34,7 +34,8 @@ public final class DeltaName {
   private static final String OFF = "false";
   private static final Set<String> VALUES = Set.of("true", OFF, AUTO);
 
-  /** The last choice passed to `enable`, for sessions and contexts without the setting. */
+  /** The last value of `alias_delta` that was passed to `enable`. It applies to sessions and
+   * contexts without the setting. */
   private static volatile String chosen = AUTO;
 
   private static volatile Found found;
@@ -45,8 +46,8 @@ public final class DeltaName {
   private DeltaName() {}
 
   /**
-   * The search for another source with the name among the jars of a class loader; owner is that
-   * source, or null.
+   * The result of searching the jars of a class loader for another data source with the name; owner
+   * is that source, or null.
    */
   private record Found(ClassLoader loader, List<String> jars, String owner) {}
 
@@ -57,7 +58,8 @@ public final class DeltaName {
     session.sparkContext().conf().set(SETTING, chosen);
   }
 
-  /** Throws an exception if the setting is invalid, or requires the name but cannot have it. */
+  /** Throws an exception if the setting is invalid, or if it requires the name but another source
+   * has it. */
   static void check() {
     Option<SparkContext> application = SparkContext$.MODULE$.getActive();
     String value = application.isEmpty() ? AUTO : application.get().conf().get(SETTING, AUTO);
@@ -72,7 +74,8 @@ public final class DeltaName {
   }
 
   /**
-   * Returns why a session, which may be null, cannot have the name as requested; null if it can.
+   * Returns the reason why a session, which may be null, cannot have the name as requested; null if
+   * it can.
    */
   public static String refusal(String wish, SparkSession session) {
     String owner = owner(session);
@@ -86,12 +89,12 @@ public final class DeltaName {
             + ", or remove that package";
   }
 
-  /** Returns whether the name of a provider or of a path's namespace refers to our source. */
+  /** Returns whether the name of a provider or of a path's namespace refers to deltalog. */
   static boolean is(String name) {
     return DeltaAlias.class.getName().equals(name) || (NAME.equalsIgnoreCase(name) && isOurs());
   }
 
-  /** Returns whether the name refers to our source in the session of this thread. */
+  /** Returns whether the name "delta" refers to deltalog in the session of this thread. */
   static boolean isOurs() {
     if (OFF.equalsIgnoreCase(SQLConf.get().getConfString(SETTING, chosen))) {
       return false;
@@ -111,7 +114,8 @@ public final class DeltaName {
 
   /**
    * Returns whether a Python Data Source has been registered under the name. Spark's own methods
-   * would start a Python process, to look for sources that nothing has registered.
+   * are not used, because they would start a Python process to look for built-in Python data
+   * sources.
    */
   private static boolean isOfPython(DataSourceManager manager) {
     try {

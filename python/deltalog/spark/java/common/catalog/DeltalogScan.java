@@ -14,8 +14,8 @@ import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A scan as the optimizer sees it: its columns, its size, and the partition columns by which it can
- * be pruned while the query runs. It is never executed, because DeltalogStrategy replaces it by
+ * A scan during optimization: its columns, its size, and the partition columns by which it can be
+ * pruned while the query runs. It is never executed, because DeltalogStrategy replaces it by
  * Spark's own scan.
  */
 public class DeltalogScan
@@ -39,7 +39,8 @@ public class DeltalogScan
     return new DeltalogScan(table, columns, bytes);
   }
 
-  /** Returns whether the size only covers the files that remain after the filters of the query. */
+  /** Returns whether the size only includes the files that remain after the filters of the query.
+   * */
   public boolean isPruned() {
     return size >= 0;
   }

@@ -30,13 +30,15 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * <ul>
  *   <li>Statements are resolved by Spark, and planned by DeltalogStrategy: reads become Spark's own
  *       scan of files, writes go to Python.
- *   <li>It stays at its version, so a DataFrame always shows the same rows. Therefore it tells
- *       Spark neither an id nor a version, which would make Spark look for a newer one. Each
- *       mention of its name loads the newest.
+ *   <li>The table stays at its version, so a DataFrame always has the same rows. Therefore it does
+ *       not tell Spark an id or a version, because Spark would then look for newer versions. Each
+ *       mention of its name loads the newest version.
  *   <li>SupportsDeleteV2 lets the analyzer resolve DELETE. AUTOMATIC_SCHEMA_EVOLUTION is left out,
  *       because the analyzer would change the table, even to explain a statement.
- *   <li>SupportsPartitionManagement is for SHOW PARTITIONS. Partitions come and go with their rows.
- *   <li>V2TableWithV1Fallback is for streams, whose source and sink Spark finds by the entry.
+ *   <li>SupportsPartitionManagement is for SHOW PARTITIONS. A partition exists only while it has
+ *   rows.
+ *   <li>V2TableWithV1Fallback is for streams: Spark finds their source and sink through the catalog
+ *   entry that the table returns.
  * </ul>
  */
 public class DeltalogTable
@@ -63,9 +65,10 @@ public class DeltalogTable
    *
    * @param columns the columns, with the default values as the log has them or as statements may
    *     use them
-   * @param options the options with which it was opened, among them its path
-   * @param kind the property that says whether its files go with its entry; null without an entry
-   * @param acceptsAnySchema whether rows are fitted to its columns by us, not by Spark's analyzer
+   * @param options the options with which it was opened, including its path
+   * @param kind the property that states whether DROP TABLE deletes the files; null without an
+   *     entry
+   * @param acceptsAnySchema whether deltalog, and not Spark's analyzer, fits rows to its columns
    */
   public DeltalogTable(
       Identifier identifier,
@@ -88,7 +91,7 @@ public class DeltalogTable
     return state.relation();
   }
 
-  /** Returns the path of the table, with the name of the store that Hadoop knows. */
+  /** Returns the path of the table, with the URL scheme that Hadoop uses for the store. */
   public String path() {
     return ((DeltalogFileIndex) relation().location()).path();
   }
@@ -111,22 +114,22 @@ public class DeltalogTable
         .columns();
   }
 
-  /** Returns the options with which the table was opened, among them its path. */
+  /** Returns the options with which the table was opened, including its path. */
   public Map<String, String> options() {
     return options;
   }
 
   /**
-   * Returns the same table for a write whose rows are fitted to the columns by us (any schema) or
-   * by Spark's analyzer.
+   * Returns the same table for a write whose rows are fitted to the columns by deltalog (if it
+   * accepts any schema) or by Spark's analyzer.
    */
   public DeltalogTable accepting(boolean anySchema) {
     return new DeltalogTable(identifier, state, columns, provider, options, kind, anySchema);
   }
 
   /**
-   * Does the same for a statement that writes. In such a statement, a default value that is not
-   * allowed is an error once it is needed.
+   * Does the same for a statement that writes. If such a statement needs a default value that is
+   * not allowed, it fails.
    */
   public DeltalogTable forWriting(boolean anySchema) {
     return new DeltalogTable(
@@ -183,7 +186,8 @@ public class DeltalogTable
     }
     String roots = new CaseInsensitiveStringMap(options).get(ALLOWED_ROOTS);
     if (roots != null) {
-      // Spark shows options in this form, which SHOW CREATE TABLE turns into a clause.
+      // Spark expects options as properties with this prefix, and SHOW CREATE TABLE prints them as
+      // a clause.
       properties.put(TableCatalog.OPTION_PREFIX + ALLOWED_ROOTS, roots);
     }
     return properties;

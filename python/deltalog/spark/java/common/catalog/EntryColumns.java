@@ -42,7 +42,7 @@ public final class EntryColumns {
     return SchemaEvolution.isOfSession();
   }
 
-  /** Updates the entry with this name, as below. A path has no entry. */
+  /** Updates the entry with this name. Does nothing for a path, because it has no entry. */
   public static void update(SparkSession session, String name) {
     try {
       SessionCatalog entries = catalog(session);

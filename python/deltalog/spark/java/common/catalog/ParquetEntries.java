@@ -25,13 +25,13 @@ import scala.Option;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Nil$;
 
-/** Parquet tables of the session catalog, which CONVERT turns into tables of this source. */
+/** Parquet tables of the session catalog, which CONVERT turns into Delta tables. */
 public class ParquetEntries {
   private ParquetEntries() {}
 
   /**
-   * Returns the entry with this name. It is an error if the table is not Parquet, or is already a
-   * table of this source.
+   * Returns the entry with this name. Throws an error if the table is neither a Parquet table nor
+   * already a Delta table.
    */
   public static CatalogTable find(SparkSession session, String name) throws Exception {
     List<String> parts =
@@ -149,7 +149,8 @@ public class ParquetEntries {
     return elsewhere;
   }
 
-  /** Returns the path of a directory relative to another one; null if it is not inside that. */
+  /** Returns the path of a directory relative to another directory; null if it is not inside the
+   * other. */
   private static String below(Path root, Path directory) {
     String beginning = root.toString() + "/";
     String path = directory.toString();
@@ -189,7 +190,7 @@ public class ParquetEntries {
     try {
       return PartitioningUtils$.MODULE$.castPartValueToDesiredType(column.dataType(), text, zone);
     } catch (RuntimeException e) {
-      return text; // It is no value of the type.
+      return text; // The name of the directory is not a value of the column's type.
     }
   }
 
@@ -198,8 +199,8 @@ public class ParquetEntries {
   }
 
   /**
-   * Changes an entry into one of this source, with these options. It has no columns and properties,
-   * because these are in the log.
+   * Changes an entry into the entry of a deltalog table, with these options. It has no columns and
+   * properties, because these are in the log.
    */
   public static void convert(
       SparkSession session,

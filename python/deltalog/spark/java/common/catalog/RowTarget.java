@@ -12,7 +12,7 @@ public interface RowTarget {
 
   StructType schema();
 
-  /** Returns whether rows are fitted to the columns by us, not by Spark's analyzer. */
+  /** Returns whether deltalog, and not Spark's analyzer, fits rows to the columns. */
   boolean acceptsAnySchema();
 
   /** Writes rows and commits them. */

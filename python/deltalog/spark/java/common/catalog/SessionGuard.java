@@ -3,10 +3,10 @@ package io.deltalog.spark;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * Prevents Spark's own session catalog from handling our tables, in a session that was in use
- * before our catalog was configured. That catalog treats a table as its entry and its directory: it
- * drops the table to replace it, changes the entry alone, and makes entries without a log. It asks
- * the source about the table first.
+ * Prevents Spark's own session catalog from handling deltalog tables, in a session that was in use
+ * before deltalog's catalog was configured. Spark's catalog only handles the entry and the
+ * directory of a table: it would drop a table to replace it, change only the entry, and create
+ * entries without a log. But it asks the data source about the table first.
  */
 public class SessionGuard {
   /** The setting that names the class of the session catalog. */

@@ -10,7 +10,7 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * The table that the data source returns to Spark. It has no capabilities, so load and save use the
- * source's V1 relations, and statements in a session without our catalog are refused.
+ * source's V1 relations, and statements in a session without deltalog's catalog are refused.
  */
 public class SourceTable implements Table {
   private final StructType schema;
@@ -43,7 +43,7 @@ public class SourceTable implements Table {
 
   @Override
   public Set<TableCapability> capabilities() {
-    return Collections.singleton(
-        TableCapability.ACCEPT_ANY_SCHEMA); // So that no other error comes first.
+    // With this capability, Spark does not compare schemas, which could raise another error first.
+    return Collections.singleton(TableCapability.ACCEPT_ANY_SCHEMA);
   }
 }

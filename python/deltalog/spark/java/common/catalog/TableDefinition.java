@@ -18,14 +18,14 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The definition of a table in a statement, as JSON for Python. The rules of columns have the form
- * of the log.
+ * The definition of a table in a statement, as JSON for Python. The rules of columns are written as
+ * in the log.
  */
 public class TableDefinition {
   /** The prefix of properties that define CHECK constraints. */
   public static final String CONSTRAINT = "delta.constraints.";
 
-  /** Returns the definition as JSON; mode says what to do if the table exists. */
+  /** Returns the definition as JSON; mode states what to do if the table exists. */
   public static String json(
       Identifier name,
       boolean isPath,
@@ -61,8 +61,8 @@ public class TableDefinition {
   }
 
   /**
-   * Returns a schema with one column that has the stored form of this type, and the rules that the
-   * stored type no longer expresses.
+   * Returns a schema with one column, whose type is the stored type for this type. Metadata of the
+   * column have the rules that the stored type does not express.
    */
   public static StructType stored(DataType type) {
     return CharVarcharUtils.replaceCharVarcharWithStringInSchema(

@@ -22,8 +22,8 @@ public class TableNames {
 
   /**
    * Returns the options with which a table is opened: a path, which may be relative,
-   * deltalog.`/path`, or a name in the session catalog. Anything that is not a Delta table is an
-   * error.
+   * deltalog.`/path`, or a name in the session catalog. Throws an error for anything that is not a
+   * Delta table.
    */
   public static Map<String, String> options(SparkSession session, String table) {
     if (PATH.matcher(table).lookingAt()) {
@@ -33,7 +33,7 @@ public class TableNames {
       return named(session, table);
     } catch (ParseException e) {
       if (table.indexOf('/') >= 0) {
-        return path(table); // A relative path, which is not a name.
+        return path(table); // This is a relative path, and cannot be a name.
       }
       Platform.throwException(e);
       return null;
@@ -62,8 +62,8 @@ public class TableNames {
   }
 
   /**
-   * Returns the path if the text is a path, which may be relative, or parquet.`/path`; null for a
-   * name of the catalog.
+   * Returns the path in the argument, which is a path (it may be relative) or parquet.`/path`; null
+   * for a name in the catalog.
    */
   public static String pathOf(SparkSession session, String directory) {
     if (PATH.matcher(directory).lookingAt()) {
@@ -89,7 +89,8 @@ public class TableNames {
     return null;
   }
 
-  /** Returns the name with these parts; null if it is in another catalog than the session's. */
+  /** Returns the name with these parts; null if it is in a catalog other than the session catalog.
+   * */
   public static TableIdentifier identifier(SparkSession session, List<String> parts) {
     int size = parts.size();
     String current = session.sessionState().catalogManager().currentCatalog().name();

@@ -11,9 +11,9 @@ import org.apache.spark.sql.types.StructType;
 /**
  * A table that `toTable` is to create for a stream.
  *
- * <p>Spark calls in this order, in one thread: the catalog, to find out whether the table exists,
- * to create it and to load it; and then the source, to create the sink, which may refuse the
- * stream. No table must be left then, so the catalog only keeps this object, and the table is
+ * <p>In one thread, Spark first calls the catalog, to check whether the table exists, to create it
+ * and to load it. Then it calls the data source, to create the sink, which may refuse the stream.
+ * In that case no table must remain. So the catalog only keeps this object, and the table is
  * created after the sink.
  */
 public class TableOfStream implements V2TableWithV1Fallback {

@@ -15,7 +15,8 @@ import scala.collection.immutable.Seq;
  *
  * @param relation the relation that reads the files
  * @param columns the columns of the relation as queries see them
- * @param definition the columns with all that makes them, such as the expressions of generated ones
+ * @param definition the columns with all of their rules, such as the expressions of generated
+ *     columns
  * @param properties the properties of the table, and its location
  * @param protocol the protocol as properties
  * @param clustering the path of each clustering column

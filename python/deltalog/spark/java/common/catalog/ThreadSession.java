@@ -5,17 +5,18 @@ import org.apache.spark.sql.internal.SQLConf;
 import scala.Option;
 
 /**
- * Sets the session of a thread. Spark finds the session catalog by the settings of the thread's
- * session, and writers look up their table before they execute anything in their own session. If a
- * thread has not executed anything, it has no session, and Spark uses its own catalog.
+ * Sets the active session of a thread. Spark finds the session catalog through the settings of the
+ * thread's active session, but writers look up their table before they execute anything in their
+ * own session. A thread that has not executed anything has no active session, and Spark would use
+ * its own catalog.
  */
 public class ThreadSession {
   private ThreadSession() {}
 
   /**
    * Makes the session of a writer the active one of this thread, if the thread has no session or
-   * one with another session catalog. Call it when the session parses the name of a table. Callers
-   * that are not writers look up tables only while their own session executes something.
+   * one with another session catalog. Call this when the session parses the name of a table.
+   * Callers that are not writers look up tables only while their own session executes something.
    */
   static void useForWriter(SparkSession session) {
     if (hasOtherCatalog(session) && WriterApi.isWriter()) {
@@ -29,8 +30,8 @@ public class ThreadSession {
   }
 
   /**
-   * Makes the default session the active one if the thread has none. Call it when Spark looks up a
-   * source, which a writer does before its session parses the name of the table.
+   * Makes the default session the active one if the thread has none. Call this when Spark looks up
+   * a data source, which a writer does before its session parses the name of the table.
    */
   static void useDefault() {
     if (!isUsable(org.apache.spark.sql.SparkSession.getActiveSession())) {

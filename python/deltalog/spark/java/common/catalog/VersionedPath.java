@@ -21,10 +21,11 @@ record VersionedPath(String path, String option, String value) {
   private static final DateTimeFormatter FORMAT = DateTimeFormatter.ofPattern("yyyyMMddHHmmssSSS");
 
   /**
-   * Returns the path and version in a text; null if it is the path of a table, or has no version.
+   * Splits a path into the path of a table and a version; returns null if there is a table at the
+   * whole path, or if it has no version.
    *
-   * @param options the JSON of the options of the read, among them the settings of the store; their
-   *     path is the text
+   * @param options the JSON of the options of the read, including the settings of the store and the
+   *     path to split
    */
   static VersionedPath of(SparkSession session, String text, String options) {
     VersionedPath found = parse(text);
@@ -48,7 +49,7 @@ record VersionedPath(String path, String option, String value) {
       return String.valueOf(
           ChronoUnit.MICROS.between(java.time.Instant.EPOCH, time.atZone(zone).toInstant()));
     } catch (DateTimeParseException e) {
-      return null; // Such a path has only digits behind it.
+      return null; // Only digits may follow in such a path.
     }
   }
 }

@@ -4,15 +4,15 @@ import java.util.Arrays;
 import java.util.function.Predicate;
 
 /**
- * Finds out which of Spark's writers is calling, from the call stack, because Spark does not pass
- * this to its sources and catalogs.
+ * Determines from the call stack which of Spark's writer methods is calling, because Spark does not
+ * pass this information to sources and catalogs.
  */
 public class WriterApi {
 
   /**
    * Returns whether the caller is saveAsTable. It uses the same plans as statements, but treats an
-   * existing table differently: it keeps the table's definition, and its options choose which rows
-   * are replaced.
+   * existing table differently: it keeps the table's definition, and its options determine which
+   * rows are replaced.
    */
   public static boolean isSaveAsTable() {
     return isCalling("saveAsTable");

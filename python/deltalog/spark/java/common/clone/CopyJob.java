@@ -26,8 +26,8 @@ public class CopyJob extends AnswerJob {
   private final ByteArrayOutputStream copied = new ByteArrayOutputStream();
 
   /**
-   * Takes the URLs of both tables, and data that Python has packed: i32 length and version, i32
-   * number of tasks, and the rows.
+   * Takes the URLs of both tables, and data that Python has packed: the length of the version (i32)
+   * and the version, the number of tasks (i32), and the rows.
    */
   public CopyJob(SparkSession session, String source, String clone, Object packed) {
     super(rows(session, PackedValues.ofThisVersion(PackedValues.bytes(packed))));

@@ -161,8 +161,8 @@ public class CopyTask extends AbstractFunction1<Iterator<InternalRow>, byte[]>
       try {
         path.getFileSystem(settings).delete(path, false);
       } catch (IOException e) {
-        // No version refers to the file, so VACUUM removes it. Users must see the failure of the
-        // task instead.
+        // If the file cannot be deleted, VACUUM removes it later, because no version refers to it.
+        // Users must see the failure of the task, and not this one.
       }
     }
   }

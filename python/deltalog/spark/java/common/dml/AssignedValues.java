@@ -32,7 +32,7 @@ import scala.collection.immutable.Seq;
 public class AssignedValues {
   private final String table;
 
-  /** Takes the name of the table, which errors show. */
+  /** Takes the name of the table for error messages. */
   public AssignedValues(String table) {
     this.table = table;
   }
@@ -45,7 +45,8 @@ public class AssignedValues {
     return aligned("alignUpdateAssignments", columns, assignments);
   }
 
-  /** Does the same for a new row; columns without an assignment have their default values. */
+  /** Returns the same for a new row, in which columns without an assignment have their default
+   * values. */
   public Expression[] inserted(Attribute[] columns, Seq<Assignment> assignments) {
     return aligned("alignInsertAssignments", columns, assignments);
   }
@@ -164,7 +165,7 @@ public class AssignedValues {
     }
   }
 
-  /** Returns an error that names the table, which Spark does not know here. */
+  /** Returns an error that names the table, because Spark's own error does not. */
   private Throwable named(Throwable error) {
     if (!(error instanceof AnalysisException analysis)
         || !"``".equals(analysis.getMessageParameters().get("tableName"))) {
@@ -177,10 +178,10 @@ public class AssignedValues {
   }
 
   /**
-   * Returns the assignments as they were written, except for our casts. Spark's analyzer has cast
-   * their values to the types of the columns, in a way that matches the fields of structs by
-   * position, and has added checks for NULL that do not name the column. The code that follows
-   * matches fields by name, and applies the rules for storing values.
+   * Returns the assignments as the user has written them, with casts that only StoredCast adds.
+   * Spark's analyzer has cast their values to the types of the columns, in a way that matches the
+   * fields of structs by position, and has added checks for NULL that do not name the column. The
+   * code that follows matches fields by name, and applies the rules for storing values.
    */
   private static Seq<Assignment> given(Seq<Assignment> assignments) {
     StoredCast casts = new StoredCast(SQLConf.get(), true);

@@ -34,7 +34,8 @@ import scala.collection.immutable.Seq;
  * hint(description, expression, …)      over the target, or for MERGE over target JOIN source
  * </pre>
  *
- * <p>The description is a JSON text that says what each expression is for, in their order.
+ * <p>The description is JSON. It states what each expression is for, in the order of the
+ * expressions.
  *
  * <p>A hint in SQL text is ignored, because a query must not change a table.
  */
@@ -60,7 +61,7 @@ public class CarriedStatements extends Rule<LogicalPlan> {
     }
   }
 
-  /** The expressions of a statement, which are taken one after another. */
+  /** The expressions of a statement, which are consumed in order. */
   private record Parts(Iterator<?> expressions) {
     LogicalPlan statement(Map<?, ?> statement, LogicalPlan child) throws Exception {
       String name = (String) statement.get("statement");

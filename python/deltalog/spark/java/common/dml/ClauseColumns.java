@@ -17,9 +17,9 @@ import scala.collection.immutable.Seq;
 
 /**
  * Resolves the columns that the clauses of a MERGE refer to, in its two resolved tables. Spark's
- * analyzer would list all columns again for each name, so its time grows with the square of their
- * number. Names that are not plain columns of one table are left to the analyzer, which also raises
- * all errors.
+ * analyzer would list all columns again for each name, so the time would grow with the square of
+ * the number of columns. Names that are not plain columns of one table are left to the analyzer,
+ * which also raises all errors.
  */
 public class ClauseColumns {
   private static final int FEW = 20;
@@ -48,7 +48,7 @@ public class ClauseColumns {
     return assignments > FEW;
   }
 
-  /** Returns the MERGE with columns in place of their names and of stars. */
+  /** Returns the MERGE with names and stars replaced by resolved columns. */
   MergeIntoTable found() {
     Map<String, Object> changes = new HashMap<>();
     changes.put("matchedActions", actions(merge.matchedActions(), null));

@@ -24,14 +24,13 @@ public class EvolvedClauses {
   private final List<Attribute> source;
 
   /**
-   * From the names of columns that are added or have another type, in lower case, to their
-   * attributes.
+   * The attributes of columns that are added or get another type, by their names in lower case.
    */
   private final Map<String, Attribute> evolved = new HashMap<>();
 
   private final EvolvedTarget made;
 
-  /** Asks Python which columns the statement adds. */
+  /** Asks Python which columns the statement adds or changes. */
   public EvolvedClauses(SparkSession session, MergeIntoTable statement) {
     this.statement = statement;
     this.target = Plans.list(statement.targetTable().output());
@@ -64,7 +63,7 @@ public class EvolvedClauses {
     made = new EvolvedTarget(statement.targetTable(), attributes, changed.fieldNames(), data);
   }
 
-  /** Returns a prefix that no column's name has. */
+  /** Returns a prefix with which no column's name begins. */
   private String unusedPrefix() {
     List<Attribute> columns = new ArrayList<>(target);
     columns.addAll(source);
@@ -93,8 +92,8 @@ public class EvolvedClauses {
   }
 
   /**
-   * Adds the paths of the columns and fields that clauses assign; returns whether one of them
-   * assigns all.
+   * Adds the paths of the columns and fields that clauses assign; returns whether one of the
+   * clauses assigns all columns.
    */
   private boolean addPaths(Seq<MergeAction> actions, List<String[]> paths) {
     boolean hasStar = false;
@@ -250,7 +249,8 @@ public class EvolvedClauses {
     return Plans.seq(made);
   }
 
-  /** Returns assignments as they were written, resolving the columns that are known by now. */
+  /** Returns the assignments as they were written, with columns resolved as far as they are known.
+   * */
   private Seq<Assignment> explicit(Seq<Assignment> assignments, boolean adds) {
     List<Assignment> made = new ArrayList<>();
     for (Assignment assignment : Plans.each(assignments)) {

@@ -9,14 +9,14 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * The target of a MERGE that may add columns: the table as it is, plus the columns that the
- * statement adds or changes, which assignments refer to.
+ * The target of a MERGE that may add columns: the current columns of the table, and in addition the
+ * columns that the statement adds or changes, to which assignments refer.
  *
  * <ul>
- *   <li>Conditions and values see the table as it is: the further columns have unused names.
- *       Assignments refer to them by their ids.
- *   <li>Nothing is changed by the analysis, which also explains a statement: the columns are added
- *       by its commit.
+ *   <li>Conditions and values only see the current columns of the table, because the additional
+ *       columns have unused names. Assignments refer to the additional columns by their ids.
+ *   <li>The analysis changes nothing, because it also runs for EXPLAIN. The columns are added by
+ *       the commit of the statement.
  * </ul>
  */
 public class EvolvedTarget extends LogicalPlan {
@@ -29,7 +29,7 @@ public class EvolvedTarget extends LogicalPlan {
    * Creates the target.
    *
    * @param columns the columns that are added, or have another type
-   * @param names the names that these have in the table
+   * @param names the names of these columns in the table
    * @param data the columns of the source that the statement may add, as the JSON of a schema
    */
   public EvolvedTarget(LogicalPlan child, Attribute[] columns, String[] names, String data) {
@@ -82,7 +82,7 @@ public class EvolvedTarget extends LogicalPlan {
     return new EvolvedTarget(children.head(), columns, names, data);
   }
 
-  /** Returns the number of parameters of the constructor, by which Spark copies nodes. */
+  /** Returns the number of parameters of the constructor, which Spark needs to copy the node. */
   @Override
   public int productArity() {
     return 4;

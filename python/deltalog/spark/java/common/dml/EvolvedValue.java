@@ -86,7 +86,7 @@ public class EvolvedValue extends Expression {
     throw new IllegalStateException("deltalog: a value of a MERGE was not fitted to its column");
   }
 
-  /** Returns the number of parameters of the constructor, by which Spark copies nodes. */
+  /** Returns the number of parameters of the constructor, which Spark needs to copy the node. */
   @Override
   public int productArity() {
     return 3;

@@ -10,8 +10,8 @@ import scala.collection.immutable.Seq;
 /**
  * Stands for a MERGE while Spark's analyzer resolves its two tables, if the MERGE may add columns,
  * refers to many columns, or has variables. It hides the clauses from the analyzer, which would
- * resolve their columns in the table as it is, search all columns for each name, and take variables
- * for columns. MergeEvolution later replaces it by a MERGE.
+ * resolve their columns only among the current columns of the table, search all columns for each
+ * name, and mistake variables for columns. MergeEvolution later replaces it by a MERGE.
  */
 public class EvolvingMerge extends LogicalPlan {
   private final LogicalPlan target;
@@ -52,7 +52,7 @@ public class EvolvingMerge extends LogicalPlan {
     return new EvolvingMerge(children.apply(0), children.apply(1), statement);
   }
 
-  /** Returns the number of parameters of the constructor, by which Spark copies nodes. */
+  /** Returns the number of parameters of the constructor, which Spark needs to copy the node. */
   @Override
   public int productArity() {
     return 3;

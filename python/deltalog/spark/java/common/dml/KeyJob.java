@@ -11,7 +11,7 @@ public class KeyJob extends AnswerJob {
   private final DataType[] types;
   private final KeySummary summary;
 
-  /** Creates the job for rows in the form that KeySummary describes. */
+  /** Creates the job for rows with the columns that KeySummary describes. */
   public KeyJob(Dataset<Row> rows) {
     super(rows);
     Attribute[] columns = Projection.attributes(rows);

@@ -14,11 +14,11 @@ import org.apache.spark.sql.types.DataType;
 import scala.math.Ordering;
 
 /**
- * What a MERGE learns about its source before it reads the target: the number of rows, and the keys
- * of the rows that can match. If these are few, all keys are kept, and otherwise only the least and
- * the greatest value of each key.
+ * A summary of a MERGE's source, which is computed before the target is read: the number of rows,
+ * and the keys of the rows that can match. If there are only a few of these rows, all keys are
+ * kept; otherwise only the least and the greatest value of each key.
  *
- * <p>The first column of a row says whether the row can match; the values of the keys follow.
+ * <p>The first column of a row states whether the row can match; the values of the keys follow.
  */
 public class KeySummary implements Serializable {
   private static final int MOST_ROWS = 10000;
@@ -98,8 +98,8 @@ public class KeySummary implements Serializable {
   }
 
   /**
-   * Returns whether the key is less in the first row, or one of the rows is missing, because the
-   * first row seen is both the least and the greatest.
+   * Returns whether the key is less in the first row. Also returns true if one of the rows is
+   * missing, because the first row of the source is both the least and the greatest.
    */
   private boolean isBefore(UnsafeRow first, UnsafeRow second, int key) {
     if (first == null || second == null) {

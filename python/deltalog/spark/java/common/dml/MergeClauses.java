@@ -109,8 +109,8 @@ public class MergeClauses {
   }
 
   /**
-   * Adds, for each clause, a branch that says what happens to a row, with more bits in addition.
-   * Rows to write also have the number of the clause.
+   * Adds, for each clause, a branch with the action for a row, combined with additional bits. For
+   * rows to write, it includes the number of the clause.
    */
   public void addActions(
       List<Tuple2<Expression, Expression>> branches, Attribute number, int more) {

@@ -13,12 +13,13 @@ import scala.runtime.BoxedUnit;
  * of the JVM connector:
  *
  * <ul>
- *   <li>Columns and fields of the source are added that UPDATE SET *, INSERT * or an assignment
- *       names and the table lacks. Types become wider as the core allows it. NOT MATCHED BY SOURCE
+ *   <li>If UPDATE SET *, INSERT * or an assignment names columns or fields of the source that the
+ *       table lacks, they are added. Types are widened if the core allows it. NOT MATCHED BY SOURCE
  *       adds nothing.
  *   <li>UPDATE SET * and INSERT * assign the columns of the source. In a struct that UPDATE SET *
- *       assigns, fields that the source lacks stay; in all other values they are NULL.
- *   <li>Conditions and values see the table as it was.
+ *       assigns, fields that the source lacks keep their values; in all other values they become
+ *       NULL.
+ *   <li>Conditions and values only see the previous columns of the table.
  * </ul>
  */
 public class MergeEvolution extends Rule<LogicalPlan> {

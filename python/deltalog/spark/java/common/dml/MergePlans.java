@@ -29,7 +29,7 @@ public class MergePlans {
   private final boolean matchesOnce;
 
   /**
-   * Creates the plans; matchesOnce says that a row of the target must not match several rows of the
+   * Creates the plans; with matchesOnce, a row of the target must not match several rows of the
    * source.
    */
   public MergePlans(StatementScan scan, LogicalPlan statement, boolean matchesOnce) {
@@ -39,8 +39,9 @@ public class MergePlans {
   }
 
   /**
-   * Fits the values of all clauses to the columns of the table. Call it first. The argument lists,
-   * in lower case, the columns that are computed if an INSERT clause does not assign them.
+   * Fits the values of all clauses to the columns of the table. Call this method first. The
+   * argument lists, in lower case, the columns that are computed if an INSERT clause does not
+   * assign them.
    */
   public void resolve(List<String> computed) {
     Attribute[] columns = scan.columns();

@@ -11,7 +11,7 @@ import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.functions;
 
-/** The source of a MERGE, evaluated once and cached. Call release in the end. */
+/** The source of a MERGE, evaluated once and cached. Callers must call release at the end. */
 class MergeSource {
   private final SparkSession session;
   private final MergeIntoTable merge;
@@ -30,7 +30,7 @@ class MergeSource {
     this.kept = new KeptRows(given.select(Plans.seq(Arrays.asList(columns))));
   }
 
-  /** Evaluates the rows, counts them and finds their keys. Call it first. */
+  /** Evaluates the rows, counts them and finds their keys. Call this method first. */
   void measure() {
     // All rows are cached before the job that reads the keys, because that job would not see rows
     // that are computed again while it runs.
@@ -71,7 +71,7 @@ class MergeSource {
     return filters;
   }
 
-  /** Returns approximately how many bytes the rows take. */
+  /** Returns the approximate size of the rows in bytes. */
   long size() {
     return stored < 0 ? count() * rows().schema().defaultSize() : stored;
   }

@@ -13,19 +13,19 @@ import org.apache.spark.sql.classic.SparkSession;
  * The columns of DataFrames that a Python DeltaTable has returned. Its methods may refer to them:
  * `df = table.toDF(); table.delete(df.id == 1)`.
  *
- * <p>The columns of each DataFrame have other ids, because the table is read again for each.
- * Therefore the columns are marked with the id of the table, in the place where Spark stores the id
- * of the JVM, and a method recognizes them without a list of all DataFrames.
+ * <p>The columns of each DataFrame have different ids, because the table is read again for each
+ * DataFrame. Therefore the columns are marked with the id of the table, in the place where Spark
+ * stores the id of the JVM, and a method recognizes them without a list of all DataFrames.
  */
 public class OwnColumns {
   private final UUID table;
 
-  /** Takes the id of the table, as text. */
+  /** Takes the id of the table, as a string. */
   public OwnColumns(String table) {
     this.table = UUID.fromString(table);
   }
 
-  /** Returns a frame with the columns of the table. */
+  /** Returns a DataFrame whose columns are marked with the id of the table. */
   public Dataset<Row> shown(SparkSession session, Dataset<Row> rows) {
     LogicalPlan plan = rows.queryExecution().analyzed();
     return Dataset.ofRows(session, plan.transformAllExpressions(new Marking()));
@@ -33,8 +33,8 @@ public class OwnColumns {
 
   /**
    * Returns a statement in which columns of other DataFrames are replaced by columns of its target
-   * with the same names. If the source has a column as well, it is looked up by name, as in the JVM
-   * connector, because it may mean either table.
+   * with the same names. If the source also has a column with that name, the name is resolved
+   * again, as in the JVM connector, because it may mean either table.
    */
   public LogicalPlan bound(LogicalPlan statement) {
     List<LogicalPlan> children = Plans.list(statement.children());

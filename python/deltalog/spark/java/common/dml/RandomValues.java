@@ -13,12 +13,12 @@ import scala.Product;
 import scala.collection.immutable.Seq;
 
 /**
- * Values of UPDATE and MERGE that are not deterministic, such as uuid() or rand().
+ * Allows values in UPDATE and MERGE that are not deterministic, such as uuid() or rand().
  *
- * <p>Spark refuses them everywhere in these statements. In assigned values they are safe: each is
- * an expression in a single projection over the changed rows, which Spark never evaluates twice. If
- * a task is repeated, only the files of one attempt are used. In conditions they are still refused,
- * because a condition is evaluated more than once to find files and rows.
+ * <p>Spark refuses such values everywhere in these statements. In assigned values they are safe:
+ * each is an expression in a single projection over the changed rows, which Spark never evaluates
+ * twice. If a task is repeated, only the files of one attempt are used. In conditions they are
+ * still refused, because a condition is evaluated more than once to find files and rows.
  *
  * <p>They are also refused for structs and maps, because Spark casts these field by field, and
  * evaluates the whole value for each field.
@@ -27,7 +27,7 @@ public class RandomValues {
   private RandomValues() {}
 
   /**
-   * Returns the statement in the form for Spark's checks, with constants in place of such values.
+   * Returns the statement with such values replaced by constants, for Spark's checks.
    */
   static LogicalPlan fixed(LogicalPlan statement) {
     LogicalPlan made = statement;

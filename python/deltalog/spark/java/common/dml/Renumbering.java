@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 
-/** Gives other ids to the columns of a plan. */
+/** Gives new ids to the columns of a plan. */
 class Renumbering extends NodeChange<Expression> {
   private final Map<ExprId, ExprId> ids;
 

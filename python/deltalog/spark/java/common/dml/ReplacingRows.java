@@ -26,9 +26,9 @@ import scala.Function2;
 /**
  * Executes overwrites with the options replaceOn and replaceUsing as the MERGE of ReplacingInserts.
  *
- * <p>The condition refers to the rows as the user has passed them. A write by position converts
- * them to the table's names and types, in projections above a mark. A projection without a mark is
- * the user's own, and is kept.
+ * <p>The condition refers to the rows with the column names that the user has passed. A write by
+ * position converts the rows to the table's names and types, in projections above a marker node.
+ * Projections below the marker are the user's own, and are kept.
  */
 public class ReplacingRows {
   private static final String MARK = "__deltalog_given";
@@ -36,7 +36,7 @@ public class ReplacingRows {
   private final List<String> names = new ArrayList<>();
   private final List<Expression> values = new ArrayList<>();
 
-  /** The rows in the form in which they are written. */
+  /** The rows with the columns that are written. */
   private final LogicalPlan written;
 
   /** The rows, with the names that the user gave them. */
@@ -60,8 +60,8 @@ public class ReplacingRows {
   }
 
   /**
-   * Returns the rows below the mark. Adds the expressions that compute the projected columns to the
-   * map, by column id. Returns null if there is no mark.
+   * Returns the rows below the marker. Adds the expressions that compute the projected columns to
+   * the map, by column id. Returns null if there is no marker.
    */
   private static LogicalPlan marked(LogicalPlan plan, Map<ExprId, Expression> computed) {
     if (plan instanceof SubqueryAlias alias && alias.alias().equals(MARK)) {
@@ -120,8 +120,8 @@ public class ReplacingRows {
 
   /**
    * Returns the condition. Spark refuses names that are both in the table and in the rows. Names
-   * that only the fitted rows have would be taken for the table's columns, and the condition might
-   * be true for all rows.
+   * that only the converted rows have would be mistaken for the table's columns, and the condition
+   * might be true for all rows.
    */
   private Expression on(SparkSession session, LogicalPlan target, String text)
       throws ParseException {

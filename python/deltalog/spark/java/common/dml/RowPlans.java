@@ -11,8 +11,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import scala.collection.immutable.Seq;
 
 /**
- * The plans of DELETE and UPDATE, and for copying rows. Each row comes with what happens to it
- * (RowAction).
+ * The plans of DELETE and UPDATE, and for copying rows. Each row has the action for it (RowAction).
  */
 public class RowPlans {
   private RowPlans() {}

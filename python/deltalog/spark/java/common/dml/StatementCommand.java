@@ -14,7 +14,7 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * An analyzed DELETE, UPDATE or MERGE. It is a leaf, so that the optimizer leaves it alone, and
+ * An analyzed DELETE, UPDATE or MERGE. It is a leaf node, so the optimizer does not change it. It
  * returns one row with the result.
  */
 public class StatementCommand extends LogicalPlan implements Command {
@@ -58,7 +58,7 @@ public class StatementCommand extends LogicalPlan implements Command {
     return Plans.seq(Collections.singletonList(TreePattern$.MODULE$.COMMAND()));
   }
 
-  /** Does nothing. Scala uses this method to set a field of the trait. */
+  /** Does nothing. Scala would use this method to set a field of the trait. */
   @Override
   public void org$apache$spark$sql$catalyst$plans$logical$Command$_setter_$nodePatterns_$eq(
       Seq<Enumeration.Value> patterns) {}
@@ -92,7 +92,7 @@ public class StatementCommand extends LogicalPlan implements Command {
     return "Deltalog " + statement.nodeName();
   }
 
-  /** Returns the number of parameters of the constructor, by which Spark copies nodes. */
+  /** Returns the number of parameters of the constructor, which Spark needs to copy the node. */
   @Override
   public int productArity() {
     return 2;

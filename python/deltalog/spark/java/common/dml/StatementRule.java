@@ -8,8 +8,8 @@ import org.apache.spark.sql.classic.SparkSession;
 
 /**
  * Turns a resolved DELETE, UPDATE or MERGE on one of our tables into a command, at the end of the
- * analysis. At that point, Spark has not yet replaced tables in the statement by cached data or
- * answers from the log, and a command can return a result.
+ * analysis. At that point, the optimizer has not yet replaced tables in the statement by cached
+ * data or values from the log, and a command can return a result.
  */
 public class StatementRule extends Rule<LogicalPlan> {
   private final SparkSession session;
@@ -25,7 +25,7 @@ public class StatementRule extends Rule<LogicalPlan> {
     }
     boolean isMerge = plan instanceof MergeIntoTable;
     LogicalPlan statement = isMerge ? withWholeSource((MergeIntoTable) plan) : plan;
-    // Spark only checks plans that it can see into, so the statement is checked here.
+    // Spark cannot check the plan inside the command, so it is checked here.
     session.sessionState().analyzer().checkAnalysis(RandomValues.fixed(statement));
     AssignedValues.checkDistinct(statement, StatementTarget.of(statement).label());
     return new StatementCommand(statement, StatementCommand.counts(isMerge));

@@ -19,9 +19,9 @@ import org.apache.spark.sql.functions;
 import scala.collection.immutable.Seq;
 
 /**
- * A scan of the table that a statement changes. Its columns have the ids that the statement's
- * expressions refer to. The columns after them are the number of the file, the position of the row
- * and, with row tracking, the row id.
+ * A scan of the table that a statement changes. Its columns have the ids to which the statement's
+ * expressions refer. After them come the number of the file, the position of the row and, with row
+ * tracking, the row id.
  */
 public class StatementScan {
   private final LogicalPlan stored;
@@ -68,7 +68,7 @@ public class StatementScan {
       ids.put(
           column.exprId(), known == null ? NamedExpression$.MODULE$.newExprId() : known.exprId());
     }
-    // Aliases are not used for this, because Spark would look through all constraints for each.
+    // Aliases are not used for this, because Spark would search all constraints for each alias.
     LogicalPlan known = found.transformAllExpressions(new Renumbering(ids));
     Attribute[] output = Plans.list(known.output()).toArray(new Attribute[0]);
     file = output[width];
@@ -104,12 +104,12 @@ public class StatementScan {
     return values.updated(columns, assignments);
   }
 
-  /** Returns the object that makes the values of assignments. */
+  /** Returns the object that computes the assigned values. */
   public AssignedValues values() {
     return values;
   }
 
-  /** Returns the rows as the statement sees them. */
+  /** Returns the rows with the values that the statement sees, such as padded CHAR values. */
   public LogicalPlan plan() {
     return plan;
   }
@@ -119,7 +119,7 @@ public class StatementScan {
     return columns;
   }
 
-  /** Returns the rows as they are in the files. */
+  /** Returns the rows with the values in the files. */
   public LogicalPlan stored() {
     return stored;
   }

@@ -42,7 +42,7 @@ public class StatementTarget {
   }
 
   /**
-   * Returns the target of an analyzed or optimized statement; null if it is not one of our tables.
+   * Returns the target of an analyzed or optimized statement; null if it is not a deltalog table.
    */
   public static StatementTarget of(LogicalPlan statement) {
     if (statement.children().isEmpty()) {
@@ -142,8 +142,8 @@ public class StatementTarget {
   }
 
   /**
-   * Returns those parts of a condition (it is true only if all parts are) that only read columns
-   * with the values in the files. Padded values must not be compared with the statistics of files.
+   * Returns those conjuncts of a condition that only read columns whose values are the same as in
+   * the files. Padded values must not be compared with the statistics of files.
    */
   public Seq<Expression> stored(Expression condition) {
     List<Expression> found = new ArrayList<>();
@@ -179,8 +179,8 @@ public class StatementTarget {
   }
 
   /**
-   * Returns the name, for use in SQL, of a table in our catalog; null for a table that is read by a
-   * path.
+   * Returns the name, for use in SQL, of a table in deltalog's catalog; null for a table that is
+   * read by a path.
    */
   public String name() {
     LogicalPlan source = leaf;

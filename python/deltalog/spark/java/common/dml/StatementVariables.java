@@ -20,9 +20,9 @@ import scala.Product;
 import scala.collection.immutable.Seq;
 
 /**
- * Resolves variables of the session and of scripts in DELETE, UPDATE and MERGE. Spark takes every
- * name in an assigned value for a column, and Spark 4.0 also those in conditions. A column takes
- * precedence over a variable of the same name, as everywhere in Spark.
+ * Resolves variables of the session and of scripts in DELETE, UPDATE and MERGE. Spark resolves
+ * names in assigned values only as columns, and Spark 4.0 does the same in conditions. A column
+ * takes precedence over a variable of the same name, as everywhere in Spark.
  */
 public class StatementVariables {
   private static final String[] ACTIONS = {
@@ -72,7 +72,7 @@ public class StatementVariables {
     return EvolvingWrites.with(merge, changes);
   }
 
-  /** Does the same for an UPDATE. */
+  /** Returns an UPDATE in which names that the table does not have are replaced by variables. */
   UpdateTable replaced(UpdateTable update) {
     Map<String, Object> changes = new HashMap<>();
     changes.put("assignments", replaced(update.assignments(), List.of(update.table())));
@@ -83,7 +83,7 @@ public class StatementVariables {
     return EvolvingWrites.with(update, changes);
   }
 
-  /** Does the same for a DELETE. */
+  /** Returns a DELETE in which names that the table does not have are replaced by variables. */
   DeleteFromTable replaced(DeleteFromTable delete) {
     Expression condition = replaced(delete.condition(), List.of(delete.table()));
     return EvolvingWrites.with(delete, Map.of("condition", condition));

@@ -24,7 +24,7 @@ import scala.collection.immutable.Seq;
  *
  * <p>A condition is null, SQL text, or a Column. The values of columns, which may be fields of
  * structs, are a JSON array of pairs of a name and an SQL text. A value that is a Column is passed
- * beforehand (`take`), and its text is null.
+ * before, by `take`, and its SQL text is null.
  */
 public class VerbPlans {
   private final SparkSession session;

@@ -13,7 +13,7 @@ import java.util.Set;
  */
 public class CaseClass {
 
-  /** Returns a copy of value with changed fields. A name that does not exist is an error. */
+  /** Returns a copy of value with changed fields. Throws an error if a field does not exist. */
   public static <T extends scala.Product> T with(T value, Map<String, ?> changes) throws Exception {
     Object[] fields = new Object[value.productArity()];
     Set<String> unused = new HashSet<>(changes.keySet());

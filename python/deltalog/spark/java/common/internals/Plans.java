@@ -62,7 +62,7 @@ public class Plans {
     return new Literal(null, type);
   }
 
-  /** Returns a new column that can hold the values of both. */
+  /** Returns a new column that can store the values of both columns. */
   public static Attribute columnOf(Attribute column, Expression other) {
     DataType type = StructType$.MODULE$.unionLikeMerge(column.dataType(), other.dataType());
     boolean nullable = column.nullable() || other.nullable();

@@ -1,12 +1,12 @@
 package io.deltalog.spark;
 
 /**
- * The one place with unchecked casts to generic types: for Scala's collections and Spark's fields
- * that reflection reads, values of JSON texts, and results of Scala's methods whose signatures lose
+ * Makes all unchecked casts to generic types: for Scala collections, for fields of Spark that
+ * reflection reads, for values in JSON, and for results of Scala methods whose Java signatures lack
  * the type arguments.
  *
- * <p>The result takes the type that the caller expects, so it must not be an argument of an
- * overloaded method.
+ * <p>The result gets the type that the caller expects, so it must not be passed to an overloaded
+ * method.
  */
 final class Unchecked {
   private Unchecked() {}

@@ -17,12 +17,12 @@ import java.util.Properties;
 import java.util.stream.Collectors;
 
 /**
- * The classes of this package in the driver: whether they are loaded, whether they fit Spark, and
- * how to load them.
+ * Checks whether the classes of this package are loaded in the driver and fit Spark, and loads
+ * them.
  *
- * <p>Python loads this class alone, before Spark can know the jar, with a class loader that has no
- * parent. It may therefore only refer to the classes of Java and to Reflection and LinkCheck, which
- * have the same restriction.
+ * <p>Python loads this class on its own, before the jar was added to Spark, with a class loader
+ * that has no parent. Therefore it may only use classes of Java itself, and Reflection and
+ * LinkCheck, which have the same restriction.
  */
 public final class DriverClasses {
   private static final String PACKAGE = "io.deltalog.spark.";
@@ -83,8 +83,8 @@ public final class DriverClasses {
   }
 
   /**
-   * Returns what the classes of a jar need but this build of Spark lacks: one line for each group
-   * of features that cannot be used, with its name, a colon and the first missing symbols.
+   * Returns the symbols that the classes of a jar need but this build of Spark lacks: one line for
+   * each feature group that cannot be used, with its name, a colon and the first missing symbols.
    */
   public String missing(String jar) throws IOException {
     try (URLClassLoader beside = new URLClassLoader(new URL[] {url(jar)}, loader)) {
@@ -124,7 +124,8 @@ public final class DriverClasses {
     Path directory = Files.createTempDirectory("deltalog-");
     String random = directory.getFileName().toString().replace("deltalog", "");
     Path copy = directory.resolve(new File(jar).getName().replace(".jar", random + ".jar"));
-    directory.toFile().deleteOnExit(); // In reverse order: the directory is empty then.
+    // Java deletes these files in reverse order, so the directory is empty when it is deleted.
+    directory.toFile().deleteOnExit();
     copy.toFile().deleteOnExit();
     Files.copy(Path.of(jar), copy);
     addUrl(url(copy.toString()));

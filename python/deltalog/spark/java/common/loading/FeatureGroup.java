@@ -10,9 +10,9 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * A group of features. A build of Spark for which our jar was not compiled may lack something that
- * a group needs (LinkCheck). Such a group is refused, and its classes are never used. Without the
- * group READ, nothing of this package can be used.
+ * A group of features. If Spark is a build for which deltalog's jar was not compiled, it may lack
+ * something that a group needs (LinkCheck). Statements of such a group are refused, and its classes
+ * are never used. Without the group READ, this package cannot be used at all.
  *
  * <p>`scripts/feature_groups.py` lists the classes that are the entries of a group. Classes of READ
  * check the group here before they use such an entry.
@@ -41,7 +41,8 @@ public enum FeatureGroup {
     return lost().containsKey(this);
   }
 
-  /** Throws an error if the group cannot be used, with its name and what it needs. */
+  /** Throws an error if the group cannot be used. The error names the group and the missing
+   * symbols. */
   void require() {
     if (isLost()) {
       throw Bridge.refusals().feature(refusal(this));
@@ -95,8 +96,8 @@ public enum FeatureGroup {
   }
 
   /**
-   * Returns why a class with this simple name cannot be used, or null if it can. Python asks before
-   * it uses a class.
+   * Returns the reason why the class with this simple name cannot be used, or null if it can.
+   * Python calls this before it uses a class.
    */
   public static String refusal(String name) {
     FeatureGroup group = lostWith(FeatureGroup.class.getPackageName() + "." + name);
@@ -112,7 +113,7 @@ public enum FeatureGroup {
         + lost().get(group);
   }
 
-  /** Returns a warning that lists all unusable groups and what they need. */
+  /** Returns a warning that lists all unusable groups and the symbols that they need. */
   static String warning() {
     return lost().keySet().stream()
         .map(FeatureGroup::refusal)

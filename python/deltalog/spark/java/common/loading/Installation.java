@@ -33,7 +33,8 @@ final class Installation {
 
   private Installation() {}
 
-  /** Throws an exception that says what does not fit together. Checks only once per JVM. */
+  /** Throws an exception that names the jars that do not fit together, if there are any. Checks
+   * only once per JVM. */
   static synchronized void check() {
     if (problem == null) {
       problem = found();
@@ -71,7 +72,7 @@ final class Installation {
     }
   }
 
-  /** Returns the jars of different versions, or an empty text. */
+  /** Returns the jars of different versions, or an empty string. */
   private static String others() throws IOException {
     Map<String, String> jars = new TreeMap<>();
     ClassLoader loader = Installation.class.getClassLoader();
@@ -91,9 +92,9 @@ final class Installation {
   }
 
   /**
-   * Returns why our jar does not fit this build of Spark, or an empty text. A build of the release
-   * for which the jar was compiled may only lack what some features need; these features are then
-   * refused.
+   * Returns the reason why deltalog's jar does not fit this build of Spark, or an empty string. If
+   * the jar was compiled for this release of Spark, a build that lacks symbols for some features is
+   * accepted; these features are then refused.
    */
   private static String missing() throws IOException {
     Map<FeatureGroup, String> lost = FeatureGroup.lost();
@@ -116,14 +117,14 @@ final class Installation {
         + "` prints";
   }
 
-  /** Returns whether our jar was compiled for this build of Spark. */
+  /** Returns whether deltalog's jar was compiled for this build of Spark. */
   static boolean isForThisSpark() throws IOException {
     return !own().isFile()
         || text(DriverClasses.BUILD)
             .equals(DriverClasses.buildOfSpark(Installation.class.getClassLoader()));
   }
 
-  /** Returns the text of a file in our jar. */
+  /** Returns the content of a file in deltalog's jar. */
   private static String text(String name) throws IOException {
     try (JarFile opened = new JarFile(own());
         InputStream stream = opened.getInputStream(opened.getEntry(name))) {

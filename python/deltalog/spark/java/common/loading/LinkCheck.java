@@ -20,15 +20,15 @@ import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
 
 /**
- * Checks that a jar of ours fits a build of Spark for which it was not compiled.
+ * Checks that a jar of deltalog fits a build of Spark for which it was not compiled.
  *
- * <p>The build of the jar has listed all external symbols to which its classes refer. Each must
- * exist with the same types. In addition, our classes must implement all abstract methods of the
- * classes and interfaces that they extend.
+ * <p>The build of the jar has listed all external symbols to which its classes refer. Each symbol
+ * must exist with the same types. In addition, deltalog's classes must implement all abstract
+ * methods of the classes and interfaces that they extend.
  *
  * <p>The list has a section for each group of features, which begins with its name ("group name")
- * and the classes of ours that belong to it ("own a.b.C"). Then comes a line for each class that
- * they need ("class a.b.C", "interface a.b.C", or "type a.b.C" if its kind does not matter),
+ * and the classes of deltalog that belong to it ("own a.b.C"). Then comes a line for each class
+ * that they need ("class a.b.C", "interface a.b.C", or "type a.b.C" if its kind does not matter),
  * followed by lines for its members ("field name descriptor", "method name descriptor").
  */
 final class LinkCheck {
@@ -49,7 +49,7 @@ final class LinkCheck {
     this.jar = jar;
   }
 
-  /** Returns what Spark lacks, for each group of features that needs it. */
+  /** Returns the missing symbols of Spark for each feature group that needs any of them. */
   Map<String, List<String>> missing() throws IOException {
     try (JarFile opened = new JarFile(jar)) {
       checkSymbols(opened);
@@ -188,7 +188,7 @@ final class LinkCheck {
     }
   }
 
-  /** Records what a class of this package lacks, for its groups. */
+  /** Records a missing symbol for the groups of the class that needs it. */
   private void noteForAll(String own, String symbol) {
     owners.getOrDefault(own, Set.of(FIRST)).forEach(group -> note(group, symbol));
   }

@@ -10,8 +10,8 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import scala.Option;
 
 /**
- * Joins the files of each bin into one partition, in order. In the scan, each file is a partition
- * of its own.
+ * Combines the files of each bin into one partition, in order. In the scan, each file is a separate
+ * partition.
  */
 public class BinCoalescer implements PartitionCoalescer, Serializable {
   /** The bins, which are only needed in the driver, where partitions are made. */

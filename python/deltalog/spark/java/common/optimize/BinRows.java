@@ -15,7 +15,8 @@ import scala.collection.immutable.Map$;
 
 /**
  * The rows of the files that an OPTIMIZE rewrites. If all bins keep their order, each bin is one
- * partition: file after file, each in its order. Otherwise the rows are shuffled (OrderedRows).
+ * partition: file after file, each in its order. If some bins are ordered, the rows are shuffled
+ * (OrderedRows).
  *
  * <p>The last columns of the rows are the number of the old file and the position of the row there.
  */
@@ -23,7 +24,7 @@ public class BinRows extends MarkedRows {
   static final String FILE = "__deltalog_file";
   static final String ROW = "__deltalog_row";
 
-  /** Each file is a partition of its own, which is never split or combined with other files. */
+  /** Each file is a separate partition, which is never split or combined with other files. */
   private static final String[][] WHOLE_FILES = {
     {"spark.sql.files.maxPartitionBytes", String.valueOf(1L << 60)},
     {"spark.sql.files.openCostInBytes", String.valueOf(1L << 60)},
@@ -32,13 +33,13 @@ public class BinRows extends MarkedRows {
   private static final String[][] SETTINGS = {
     // Each bin becomes one file.
     {"spark.sql.files.maxRecordsPerFile", "0"},
-    // Dates are copied as they are. Files that state that their dates are in the old calendar are
-    // converted by the reader.
+    // Dates are copied unchanged. If a file states that its dates are in the Julian calendar, the
+    // reader converts them.
     {"spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED"},
     {"spark.sql.parquet.int96RebaseModeInRead", "CORRECTED"},
     {"spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED"},
     // Values are read as the core reads them from files: timestamps of other writers are not
-    // shifted, strings are not padded, and columns are found whatever the case of their names is.
+    // shifted, strings are not padded, and names of columns are compared ignoring case.
     {"spark.sql.parquet.int96TimestampConversion", "false"},
     {"spark.sql.readSideCharPadding", "false"},
     {"spark.sql.caseSensitive", "false"},
@@ -102,8 +103,8 @@ public class BinRows extends MarkedRows {
    * Returns the rows of a scan in bins, without the columns that the directories name.
    *
    * @param directories the names of these columns, as JSON
-   * @param areLast whether they are the last columns, and not within the table's
-   * @param more the number of the columns behind the table's
+   * @param areLast whether they are the last columns, and not among the table's
+   * @param more the number of columns after the table's
    */
   public static Dataset<Row> packed(
       SparkSession session,
@@ -121,8 +122,8 @@ public class BinRows extends MarkedRows {
   }
 
   /**
-   * Returns the columns without those that the names of directories contain; see packed. Only their
-   * positions distinguish them.
+   * Returns the columns without those that the names of directories contain; see packed. These
+   * columns are identified by their positions.
    */
   static Attribute[] kept(Dataset<Row> rows, String directories, boolean areLast, int more) {
     List<String> left = Json.list(directories);

@@ -24,7 +24,7 @@ public class BinSample {
     this.most = most;
   }
 
-  /** Returns the limit below which a row's number must be for the row to be in the sample. */
+  /** Returns the limit: rows with a number below it are added to the sample. */
   public long limit() {
     return limit;
   }

@@ -18,18 +18,18 @@ public class Bins implements Serializable {
 
   private final boolean[] ordered;
 
-  /** How many rows the old files of each bin have; -1 if the log does not have the number. */
+  /** The number of rows in the old files of each bin; -1 if the log does not have the number. */
   private final long[] rows;
 
   /** The directory of the new files; null for the root. */
   private final String[] directories;
 
-  /** The text of the partition values of the new files. */
+  /** The partition values of the new files, as strings. */
   private final String[][] values;
 
   /**
-   * Takes the bins as JSON: for each its numbers of old and of new files, whether and how many rows
-   * are ordered, directory and partition values.
+   * Takes the bins as JSON: for each bin the numbers of old and new files, whether its rows are
+   * ordered, their number, and the directory and partition values.
    */
   public Bins(String json) {
     List<List<?>> bins = Json.list(json);
@@ -101,7 +101,7 @@ public class Bins implements Serializable {
     return rows[bin] >= 0;
   }
 
-  /** Returns how many rows the old files of a bin have, deleted ones included. */
+  /** Returns the number of rows in the old files of a bin, including deleted rows. */
   public long rows(int bin) {
     return rows[bin];
   }

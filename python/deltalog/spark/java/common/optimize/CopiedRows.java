@@ -3,9 +3,9 @@ package io.deltalog.spark;
 import java.io.IOException;
 
 /**
- * The rows that a task copies, counted by their old files. They must come file after file, each in
- * its order, because the position of a row in the new file is computed from its position in the old
- * one.
+ * The rows that a task copies, counted by their old files. They must come file by file, and in
+ * their order within each file, because the position of a row in the new file is computed from its
+ * position in the old file.
  */
 public class CopiedRows {
   private final int end;

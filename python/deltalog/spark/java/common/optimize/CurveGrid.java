@@ -5,8 +5,8 @@ import java.util.Arrays;
 
 /**
  * Computes the positions of cells on Hilbert's curve or the Z-order through a grid, as in the
- * core's `optimize::curve`. A position is bytes that compare like positions, followed by a number
- * that distinguishes rows in the same cell.
+ * core's `optimize::curve`. A position is encoded as bytes, which compare in the same order as
+ * positions, followed by a number that distinguishes rows in the same cell.
  */
 public class CurveGrid implements Serializable {
   private final boolean isHilbert;
@@ -45,7 +45,7 @@ public class CurveGrid implements Serializable {
   }
 
   /**
-   * Replaces the coordinates by those whose interleaved bits are the place on Hilbert's curve: J.
+   * Replaces the coordinates so that their interleaved bits are the position on Hilbert's curve: J.
    * Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004),
    * AxestoTranspose.
    */

@@ -90,7 +90,7 @@ public class CurvePlaces implements Serializable {
     return mixed((long) file << 40 ^ position);
   }
 
-  /** SplitMix64: different numbers stay different. */
+  /** The mixing function of SplitMix64, which maps different numbers to different numbers. */
   private static long mixed(long number) {
     long mixed = number * 0x9E3779B97F4A7C15L;
     mixed = (mixed ^ mixed >>> 30) * 0xBF58476D1CE4E5B9L;

@@ -24,12 +24,13 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A column by which rows are ordered: where its values are in a row, and how they compare, as in
- * the statistics of files. A value is a Long, a Double, bytes (the UTF-8 form of a string), or the
- * unscaled digits of a large decimal.
+ * A column by which rows are ordered: the place of its values in a row, and their order, which is
+ * the same as in the statistics of files. A value is a Long, a Double, bytes (the UTF-8 form of a
+ * string), or the unscaled digits of a large decimal.
  */
 public class OrderedColumn implements Serializable {
-  /** How many bytes of a value are compared, because statistics only have a prefix of strings. */
+  /** The number of bytes of a value that are compared. It is limited because statistics only
+   * contain a prefix of strings. */
   private static final int PREFIX = 128;
 
   private static final int NUMBER = 0;

@@ -103,7 +103,7 @@ public class OrderedRows {
   }
 
   /**
-   * Returns keyed rows in the form of files, sorted, in the partitions of their tasks; see
+   * Returns keyed rows with the columns of the files, sorted, in the partitions of their tasks; see
    * BinRows.packed.
    */
   public Dataset<Row> shuffled(Dataset<Row> keyed, String directories, boolean areLast, int more) {

@@ -9,8 +9,8 @@ import java.util.Arrays;
  */
 public class Ranks implements Serializable {
   /**
-   * The values at which ranks change, in order: Long, Double, byte[] or BigInteger, and first null
-   * for NULL.
+   * The values at which ranks change, in order: Long, Double, byte[] or BigInteger; null, for NULL,
+   * comes first.
    */
   private final Object[] boundaries;
 
@@ -20,7 +20,7 @@ public class Ranks implements Serializable {
   /** The rank of a value above all boundaries. */
   private final int ranges;
 
-  /** Takes the sampled values of a column, and how many bits a rank has. */
+  /** Takes the sampled values of a column, and the number of bits of a rank. */
   public Ranks(Object[] sample, int bits) {
     Object[] sorted = sample.clone();
     Arrays.sort(sorted, OrderedColumn::compare);

@@ -9,8 +9,8 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.classic.Dataset;
 
 /**
- * Finds rows of old files in the new files, after they were shuffled and sorted, because another
- * writer has deleted them in the meantime.
+ * Finds rows of old files in the new files, after an OPTIMIZE has shuffled and sorted them. This is
+ * needed if another writer has deleted the rows in the meantime.
  *
  * <p>Tasks do not record where they write each row. But a row's position on the curve is unique, so
  * its position in the new file is the number of rows of the same task with smaller positions on the
@@ -40,7 +40,7 @@ public class RowSearch {
   /**
    * Finds rows, sorted by file and position. Each is an int, the number of its file, and a long,
    * its position there. Returns for each an int, the number of the task, and a long, the position
-   * in its file; null if the tasks would have to count too much.
+   * in its file; null if the answers of the counting tasks would be too large.
    */
   public byte[] find(byte[] asked) {
     ByteBuffer in = ByteBuffer.wrap(asked);

@@ -14,8 +14,8 @@ import org.apache.spark.sql.classic.Dataset;
  */
 public class SampleJob extends AnswerJob {
   /**
-   * The maximum number of rows to draw from a bin, unless it has many new files, and the
-   * approximate number for all bins.
+   * The maximum number of rows to draw from a bin, unless it has many new files; also the
+   * approximate number of rows to draw from all bins together.
    */
   private static final long ROWS = 1 << 16;
 
@@ -53,7 +53,7 @@ public class SampleJob extends AnswerJob {
               Math.min(ROWS, ROWS_OF_ALL * files(bin) / Math.max(all, 1)),
               ROWS_OF_A_FILE * files(bin));
       int quota = (int) Math.min(wanted, Integer.MAX_VALUE - 8);
-      // Some more rows than wanted are drawn, because the number of rows drawn is random.
+      // The limit is set somewhat higher than needed, because the number of drawn rows is random.
       double share = bins.isExact(bin) ? 1.1 * wanted / bins.rows(bin) : 1;
       limits[bin] = share >= 1 ? Long.MAX_VALUE : (long) (share * Long.MAX_VALUE);
       most[bin] = bins.isExact(bin) ? quota : Math.min(quota, ROWS_OF_A_TASK);

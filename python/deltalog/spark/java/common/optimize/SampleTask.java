@@ -24,8 +24,8 @@ public class SampleTask extends AbstractFunction1<scala.collection.Iterator<Inte
   private final OrderedColumn[] columns;
 
   /**
-   * For each bin, the limit below which a row's number must be to be drawn, and the maximum number
-   * of rows that a task draws.
+   * For each bin: the limit (rows with a number below it are drawn), and the maximum number of rows
+   * that a task draws.
    */
   private final long[] limits;
 

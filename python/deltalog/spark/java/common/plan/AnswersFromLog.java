@@ -6,8 +6,8 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 
 /**
- * A rule of Spark's optimizer that answers aggregates from the log. Users disable it by listing its
- * name in spark.sql.optimizer.excludedRules.
+ * An optimizer rule for Spark that computes aggregates from the log instead of the data files.
+ * Users disable it by listing its name in spark.sql.optimizer.excludedRules.
  */
 public class AnswersFromLog extends Rule<LogicalPlan> {
   /** The name that users write in settings. It does not depend on the package of the class. */

@@ -17,14 +17,14 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * The relation of files that Spark's own strategy scans, in place of the scan of a table of our
- * catalog. Its columns keep their expression ids, so the plan around it stays valid.
+ * The relation of files that Spark's own strategy scans, which replaces the scan of a table in
+ * deltalog's catalog. Its columns keep their expression ids, so the plan around it stays valid.
  */
 public class FileRelation extends NodeChange<LogicalPlan> {
-  /** Spark's mark of the column _metadata of a table. */
+  /** The metadata key with which Spark marks the column _metadata of a table. */
   private static final String METADATA_COLUMN = "__metadata_col";
 
-  /** Returns whether the plan is a scan of a table of our catalog. */
+  /** Returns whether the plan is a scan of a table in deltalog's catalog. */
   public static boolean isScan(Object plan) {
     return plan instanceof DataSourceV2ScanRelation dataSourceV2ScanRelation
         && dataSourceV2ScanRelation.scan() instanceof DeltalogScan;
@@ -50,7 +50,7 @@ public class FileRelation extends NodeChange<LogicalPlan> {
     }
     List<AttributeReference> output = new ArrayList<>();
     List<AttributeReference> metadata = new ArrayList<>();
-    // The type of a column that is read may lack fields that the query does not use.
+    // The type that is read for a column may lack fields that the query does not use.
     Map<String, DataType> types = new HashMap<>();
     for (AttributeReference column : Plans.each(scan.relation().output())) {
       AttributeReference asRead = read.get(column.exprId());
@@ -76,7 +76,7 @@ public class FileRelation extends NodeChange<LogicalPlan> {
     }
   }
 
-  /** Returns the relation with the types that are read. */
+  /** Returns the relation with the column types that are read. */
   private static DeltalogRelation pruned(DeltalogRelation relation, Map<String, DataType> types) {
     if (types.isEmpty()) {
       return relation;
@@ -101,8 +101,8 @@ public class FileRelation extends NodeChange<LogicalPlan> {
   }
 
   /**
-   * Returns the metadata column of a query with the marks by which Spark's strategy knows it and
-   * its fields.
+   * Returns the metadata column of a query with the marks by which Spark's strategy recognizes the
+   * column and its fields.
    */
   private static AttributeReference marked(AttributeReference column, AttributeReference metadata) {
     StructField[] fields = ((StructType) column.dataType()).fields().clone();

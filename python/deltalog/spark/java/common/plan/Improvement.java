@@ -5,20 +5,21 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.slf4j.LoggerFactory;
 
 /**
- * A change of nodes of a plan that only saves time, so it never fails a query. If anything goes
- * wrong, the node stays, and the first failure is logged.
+ * An optimization of nodes of a plan that must never fail a query. If it fails, the node stays
+ * unchanged, and the first failure is logged.
  */
 abstract class Improvement extends NodeChange<LogicalPlan> {
   private final AtomicBoolean hasWarned;
   private final String failure;
 
-  /** Creates it; failure says what does not work, and hasWarned whether that was logged before. */
+  /** Creates the optimization; failure is the message of the warning, and hasWarned states whether
+   * it was already logged. */
   protected Improvement(String failure, AtomicBoolean hasWarned) {
     this.failure = failure;
     this.hasWarned = hasWarned;
   }
 
-  /** Returns what takes the place of the node, or the node. */
+  /** Returns the replacement of the node, or the node itself. */
   protected abstract LogicalPlan improved(LogicalPlan node) throws Exception;
 
   @Override
@@ -28,7 +29,7 @@ abstract class Improvement extends NodeChange<LogicalPlan> {
     } catch (DeltalogException e) {
       throw e; // Python handles its own failures; only a user's interrupt arrives here.
     } catch (Exception | LinkageError e) {
-      warnOnce(e); // A LinkageError: this Spark release lacks a method or class.
+      warnOnce(e); // A LinkageError means that this Spark release lacks a method or class.
     }
     return node;
   }

@@ -22,23 +22,23 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * An aggregate that is computed from the log instead of a scan, because the log answers it exactly.
+ * Computes an aggregate from the log instead of a scan, if the log has the exact values.
  *
  * <p>The relation is replaced by one row per partition: the partition's values, its number of rows,
  * and the minimum and maximum of columns. Spark still computes filters, groups and everything else
- * that uses partition values. The plan stays as it is unless all of these hold:
+ * that uses partition values. The plan is changed only if all of these conditions are met:
  *
  * <ul>
  *   <li>The aggregate reads one Delta table, with only projections and filters in between.
- *   <li>These, the groups, and the arguments of aggregates use partition columns only. Nothing
- *       depends on individual rows or on another query.
+ *   <li>The projections, the filters, the groups, and the arguments of aggregates only use
+ *       partition columns. Nothing depends on individual rows or on another query.
  *   <li>Each aggregate is a count, a minimum, a maximum, or an aggregate of distinct values.
  *       Minimum and maximum may use any column.
  *   <li>The log contains all of these values exactly.
  * </ul>
  *
- * Columns are found by expression id, because a query may spell a name in another case than the
- * table.
+ * Columns are found by expression id, because a query may spell a name with a different case than
+ * the table.
  */
 public class LogAnswers extends NodeChange<Expression> {
   private final Aggregate aggregate;
@@ -94,7 +94,8 @@ public class LogAnswers extends NodeChange<Expression> {
   }
 
   /**
-   * Returns the plan below the aggregate over the rows of the log, or null if they do not suffice.
+   * Returns the plan below the aggregate over the rows from the log, or null if these are not
+   * sufficient.
    */
   private LogicalPlan over(LogicalPlan plan, LogicalPlan log) {
     if (plan.children().isEmpty()) {
@@ -291,7 +292,7 @@ public class LogAnswers extends NodeChange<Expression> {
   }
 
   /**
-   * Returns the attribute that holds the extreme values of a data column, or null for other
+   * Returns the attribute that has the minimum or maximum of a data column; null for other
    * expressions.
    */
   private AttributeReference extreme(Expression value, Map<String, AttributeReference> known) {

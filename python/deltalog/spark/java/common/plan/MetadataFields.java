@@ -17,8 +17,8 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * Takes fields of the column _metadata from the scan itself. Spark builds a struct from them, one
- * object per row, even if the query uses only its fields.
+ * Takes fields of the column _metadata directly from the scan. Spark would build a struct from
+ * them, one object per row, even if the query uses only single fields.
  */
 public class MetadataFields extends NodeChange<Expression> {
   private final Alias metadata;
@@ -30,8 +30,8 @@ public class MetadataFields extends NodeChange<Expression> {
   }
 
   /**
-   * Returns a plan of Spark for a scan, which builds no such struct if none of its columns is the
-   * whole struct.
+   * Returns Spark's plan for a scan. If none of its columns is the whole struct, the plan does not
+   * build the struct.
    */
   public static SparkPlan direct(SparkPlan plan) {
     if (!(plan instanceof ProjectExec outer)) {
@@ -63,7 +63,7 @@ public class MetadataFields extends NodeChange<Expression> {
     return source == null ? plan : new ProjectExec(Plans.seq(columns), source);
   }
 
-  /** Returns null unless the columns are the scan's and one struct. */
+  /** Returns null unless the columns are those of the scan and one struct. */
   private static MetadataFields of(Seq<NamedExpression> projected) {
     MetadataFields found = null;
     for (NamedExpression column : Plans.each(projected)) {

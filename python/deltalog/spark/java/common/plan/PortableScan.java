@@ -22,8 +22,9 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * The plan of a scan of a table whose files Hadoop cannot reach: rows that Python workers read, in
- * place of the relation. Spark applies all filters to them; the log leaves out files.
+ * The plan of a scan of a table whose files Hadoop cannot access: the relation is replaced by rows
+ * that Python workers read. Files that the filters exclude according to the log are not read, and
+ * Spark applies all filters to the rows.
  */
 public class PortableScan extends NodeChange<LogicalPlan> {
   private final LogicalRelation source;
@@ -34,7 +35,7 @@ public class PortableScan extends NodeChange<LogicalPlan> {
     this.rows = rows;
   }
 
-  /** Returns whether Hadoop cannot reach the files of the only table that a plan reads. */
+  /** Returns whether a plan reads only one table, and Hadoop cannot access its files. */
   static boolean isNeeded(LogicalPlan plan) {
     return !((DeltalogFileIndex) ((DeltalogRelation) source(plan).relation()).location())
         .isInReach();
@@ -66,7 +67,7 @@ public class PortableScan extends NodeChange<LogicalPlan> {
     Iterator<AttributeReference> output = source.output().iterator();
     while (output.hasNext()) {
       AttributeReference column = output.next();
-      // A batch of rows without columns has no length.
+      // One column is always read, because a batch without columns would have no number of rows.
       boolean isNeeded = used.contains(column) || (!output.hasNext() && read.isEmpty());
       if (isNeeded) {
         read.add(column);

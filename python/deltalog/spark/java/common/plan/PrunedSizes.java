@@ -11,9 +11,9 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * A rule of Spark's optimizer that gives each scan with filters the size of the files that the
- * filters leave, by which Spark then chooses the strategies of joins. The files are listed a little
- * earlier, but not twice (see Listings).
+ * An optimizer rule for Spark that sets the size of each filtered scan to the size of the files
+ * that remain after the filters. Spark then chooses join strategies by these sizes. The files are
+ * listed earlier than without this rule, but not twice (see Listings).
  *
  * <p>Users disable the rule by listing its name in spark.sql.optimizer.excludedRules.
  */
@@ -33,7 +33,7 @@ public class PrunedSizes extends Rule<LogicalPlan> {
     return plan.transformDown(new Scans());
   }
 
-  /** Changes the scans of filters with their projections, from the outermost. */
+  /** Changes scans below filters and projections, beginning with the outermost nodes. */
   private static final class Scans extends Improvement {
     Scans() {
       super(

@@ -9,18 +9,19 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 
 /**
- * The file index of a snapshot for one scan. Its text shows how many of the table's files are read.
+ * The file index of a snapshot for one scan. Its description shows how many of the table's files
+ * are read.
  *
- * <p>The files are listed when the scan is planned, because Spark creates the text of a plan before
- * it lists the files of the scan. Creating the text calls nothing, because Spark may do that in any
- * thread.
+ * <p>The files are listed when the scan is planned, because Spark creates the description of a plan
+ * before it lists the files of the scan. The description itself is created without any calls to
+ * Python, because Spark may create it in any thread.
  */
 public class ScanFileIndex implements FileIndex {
   private final DeltalogFileIndex table;
   private final String counts;
   private final boolean isPlain;
 
-  /** Creates the index. A plain scan cannot read files with rows that are not shown. */
+  /** Creates the index. A plain scan cannot read files with deleted rows. */
   public ScanFileIndex(DeltalogFileIndex table, String counts, boolean isPlain) {
     this.table = table;
     this.counts = counts;
@@ -75,7 +76,7 @@ public class ScanFileIndex implements FileIndex {
     return table.metadataOpsTimeNs();
   }
 
-  /** Ignores the filters, because Spark compares them itself. */
+  /** Ignores the filters, because Spark itself compares the filters of scans. */
   @Override
   public boolean equals(Object other) {
     return other instanceof ScanFileIndex scanFileIndex && table.equals(scanFileIndex.table);

@@ -25,8 +25,8 @@ import scala.collection.immutable.Seq;
 public class ScanPlan extends NodeChange<SparkPlan> {
 
   /**
-   * Returns the plans for a query that reads one deltalog table and nothing else; otherwise no
-   * plans.
+   * Returns the plans for a query that reads exactly one deltalog table; for other queries, returns
+   * no plans.
    */
   public static Seq<SparkPlan> of(LogicalPlan plan) {
     List<SparkPlan> planned = new ArrayList<>();

@@ -13,7 +13,7 @@ import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.DataType;
 
-/** A procedure that Python carries out. Its first parameter is the name or the path of a table. */
+/** A procedure that Python executes. Its first parameter is the name or the path of a table. */
 public class BoundDeltalogProcedure extends DescribedProcedure implements BoundProcedure {
   public BoundDeltalogProcedure(Map<String, ?> description, boolean hasResult) {
     super(description, hasResult);
@@ -69,7 +69,7 @@ public class BoundDeltalogProcedure extends DescribedProcedure implements BoundP
         .iterator();
   }
 
-  /** Returns a number, a truth value, a text, or a list of texts. */
+  /** Converts an argument to a number, a boolean, a string, or a list of strings. */
   private static Object argument(Object value) {
     if (!(value instanceof ArrayData array)) {
       return value instanceof Number || value instanceof Boolean ? value : value.toString();

@@ -11,17 +11,18 @@ import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 
 /**
- * The text of a condition with markers of parameters, as an SQL expression that has the text with
- * values in their places. Spark binds the markers, wherever they are in a statement.
+ * Turns a condition that contains parameter markers into an SQL expression. The value of the
+ * expression is the condition with values instead of the markers. Spark binds the markers in the
+ * expression, as in any statement.
  *
  * <pre>
  * day = :day    →    concat('day = ', 'CAST(\'' || … :day … || '\' AS ' || typeof(:day) || ')')
  * </pre>
  *
- * <p>The expression needs each value twice. A marker without a name stands for one value wherever
- * it is, so the call of the procedure has the markers in a list, in their order, and Spark's parser
- * makes of it what the release makes of markers (`expression`). A script stays a text, in which
- * only markers with a name can be repeated (`text`).
+ * <p>The expression needs each value twice, but a marker without a name must not be repeated. So
+ * the call of the procedure first has the markers once, in a list, which Spark's parser parses, and
+ * the expression is built from the parsed markers (`expression`). A script remains a string, in
+ * which only named markers can be repeated (`text`).
  */
 final class BoundText {
   private final List<String> parts = new ArrayList<>();
@@ -29,7 +30,8 @@ final class BoundText {
 
   private BoundText() {}
 
-  /** Returns a text with markers, by what Spark parsed it to; null if it has none. */
+  /** Returns a condition with its markers, given the expression to which Spark has parsed it; null
+   * if it has no markers. */
   static BoundText of(String text, Expression parsed) {
     List<Expression> found = new ArrayList<>();
     collect(parsed, found);
@@ -61,12 +63,12 @@ final class BoundText {
     return (int) marker.origin().startIndex().get();
   }
 
-  /** Returns the markers as the text of a list. */
+  /** Returns the markers as an SQL list. */
   String list() {
     return "array(" + String.join(", ", markers) + ")";
   }
 
-  /** Returns the expression, by what Spark has parsed the list to. */
+  /** Returns the expression, given the list of markers that Spark has parsed. */
   Expression expression(Expression list, ParserInterface spark) throws ParseException {
     List<Expression> values = Plans.list(list.children());
     List<String> names = new ArrayList<>();
@@ -76,7 +78,7 @@ final class BoundText {
     return spark.parseExpression(text(names)).transform(new Values(values));
   }
 
-  /** Returns the expression as a text, in which each marker is repeated. */
+  /** Returns the expression as SQL, in which each marker is repeated. */
   String text() {
     if (markers.contains("?")) {
       throw new UnsupportedOperationException(
@@ -96,13 +98,15 @@ final class BoundText {
     return "concat(" + String.join(", ", all) + ")";
   }
 
-  /** Returns a text constant. How Spark reads quoted texts depends on settings. */
+  /** Returns an SQL expression for a string constant. It does not rely on escapes in quoted
+   * strings, because their meaning depends on settings. */
   private static String constant(String text) {
     String bytes = HexFormat.of().formatHex(text.getBytes(StandardCharsets.UTF_8));
     return "CAST(X'" + bytes + "' AS STRING)";
   }
 
-  /** Returns the expression of a constant with the value and the type of a parameter. */
+  /** Returns an SQL expression that writes a constant with the value and the type of a parameter.
+   * */
   private static String value(String marker) {
     String escaped =
         "replace(replace(CAST("
@@ -115,7 +119,7 @@ final class BoundText {
         + "), ')'), 'NULL')";
   }
 
-  /** Puts values in the places of the markers :v0, :v1, …. */
+  /** Replaces the markers :v0, :v1, … by values. */
   private static final class Values extends NodeChange<Expression> {
     private final List<Expression> values;
 

@@ -3,7 +3,7 @@ package io.deltalog.spark;
 import java.util.List;
 import java.util.Map;
 
-/** What the two forms of a procedure that Python carries out have in common. */
+/** The common base of DeltalogProcedure and BoundDeltalogProcedure. */
 abstract class DescribedProcedure {
   protected final Map<String, ?> description;
   protected final boolean hasResult;
@@ -22,7 +22,7 @@ abstract class DescribedProcedure {
     return text(description, "description");
   }
 
-  /** Returns the name, as plans show it. */
+  /** Returns the name that plans show. */
   @Override
   public String toString() {
     return ProcedurePlans.NAMESPACE + "." + name();

@@ -6,17 +6,17 @@ import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 
 /**
- * A script, BEGIN … END, with calls of procedures in place of the statements that Spark's grammar
- * lacks. Each statement of a script ends with a semicolon.
+ * Replaces statements that Spark's grammar lacks by calls of procedures, in a script (BEGIN … END).
+ * Each statement of a script ends with a semicolon.
  */
 public class OwnScript {
-  /** The words after which a statement may begin. THEN and ELSE are in expressions as well. */
+  /** The words after which a statement may begin. THEN and ELSE also occur in expressions. */
   private static final Set<String> BEFORE =
       Set.of(";", "BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT");
 
   private OwnScript() {}
 
-  /** Returns a script with calls of procedures; any other text unchanged. */
+  /** Returns a script with calls of procedures; returns any other statement unchanged. */
   public static String of(String text, ParserInterface spark) throws ParseException {
     SqlTokens tokens = new SqlTokens(text);
     if (!tokens.skip("BEGIN")) {
@@ -43,7 +43,7 @@ public class OwnScript {
     return copied == 0 ? text : made.append(whole, copied, whole.length()).toString();
   }
 
-  /** Returns the length of the statement with which a text begins. */
+  /** Returns the length of the statement at the beginning of a string. */
   private static int length(String text) {
     SqlTokens tokens = new SqlTokens(text);
     int end = tokens.position();
@@ -60,7 +60,7 @@ public class OwnScript {
     return statement == null || (about == null && isKnown(text, spark)) ? null : statement;
   }
 
-  /** Returns whether this release of Spark knows the statement itself. */
+  /** Returns whether this release of Spark itself can parse the statement. */
   private static boolean isKnown(String text, ParserInterface spark) {
     try {
       spark.parsePlan(text);

@@ -12,8 +12,8 @@ import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A statement that Spark's grammar lacks, as the call of a procedure. A text that is not such a
- * statement as a whole is none.
+ * A statement that Spark's grammar lacks, which is executed as a call of a procedure. It is only
+ * recognized if the whole text is such a statement.
  */
 public class OwnStatement {
   private final String explain;
@@ -30,8 +30,8 @@ public class OwnStatement {
   }
 
   /**
-   * Returns the text of a call without the arguments that are known, for Spark's parser. In place
-   * of a text with parameters it has a list of them (`bound`).
+   * Returns the SQL of a call, for Spark's parser, without the arguments whose values are already
+   * known. Instead of a condition with parameters, it contains a list of the parameters (`bound`).
    */
   public String call() {
     List<String> given = expressionTexts();
@@ -39,7 +39,7 @@ public class OwnStatement {
     return call(ProcedurePlans.NAMESPACE, given);
   }
 
-  /** Returns the text of a call with all arguments, whatever the current catalog is. */
+  /** Returns the SQL of a call with all arguments. It works regardless of the current catalog. */
   public String wholeCall() {
     List<String> given = expressionTexts();
     for (Map.Entry<String, Object> argument : arguments.entrySet()) {
@@ -49,7 +49,8 @@ public class OwnStatement {
     return call(TableNames.SESSION_CATALOG + "." + ProcedurePlans.NAMESPACE, given);
   }
 
-  /** Returns the arguments that are expressions, in the order of the statement. */
+  /** Returns the arguments that are expressions, in the order in which they occur in the statement.
+   * */
   private List<String> expressionTexts() {
     List<String> given = new ArrayList<>();
     for (Map.Entry<String, Object> argument : expressions.entrySet()) {
@@ -63,8 +64,7 @@ public class OwnStatement {
   }
 
   /**
-   * Takes over the name of a table, or the expression of IDENTIFIER(…). Returns false if it is
-   * null.
+   * Stores the name of a table, or the expression in IDENTIFIER(…). Returns false if it is null.
    */
   private boolean take(String parameter, Name name) {
     if (name == null) {
@@ -81,21 +81,22 @@ public class OwnStatement {
     }
   }
 
-  /** Returns the name of a table; null if there is none. */
+  /** Returns the name of the table; null if it is an expression. */
   private static Name name(SqlTokens tokens) {
     String expression = tokens.skipIdentifier();
     return expression == null ? Name.of(tokens.skipName()) : new Name(expression, true);
   }
 
   /**
-   * Returns the arguments that are known, texts, arrays of them or booleans, by the names of the
-   * parameters.
+   * Returns the arguments whose values are known (strings, arrays of strings, or booleans), by the
+   * names of the parameters.
    */
   public Map<String, Object> arguments() {
     return arguments;
   }
 
-  /** Returns the texts with parameters, by the names of the procedure's parameters. */
+  /** Returns the conditions that contain parameter markers, by the names of the procedure's
+   * parameters. */
   Map<String, BoundText> bound() {
     return bound;
   }
@@ -106,11 +107,11 @@ public class OwnStatement {
   }
 
   /**
-   * Returns DESCRIBE HISTORY and DESCRIBE DETAIL, or null. Spark takes them for descriptions of a
-   * column of a table of this name.
+   * Parses DESCRIBE HISTORY or DESCRIBE DETAIL; returns null for other statements. Spark would
+   * parse them as the description of a column in a table called HISTORY or DETAIL.
    */
   public static OwnStatement about(String text, ParserInterface spark) throws ParseException {
-    // Of any other statement, only these words are read.
+    // For any other statement, no more than these words are read.
     SqlTokens tokens = new SqlTokens(text);
     String explain = explained(tokens);
     if (!tokens.skip("DESCRIBE") && !tokens.skip("DESC")) {
@@ -134,7 +135,8 @@ public class OwnStatement {
     return tokens.isEnd() ? statement : null;
   }
 
-  /** Returns the change of a table that Spark's parser did not understand, or null. */
+  /** Parses a change of a table that Spark's parser could not parse; returns null for other
+   * statements. */
   public static OwnStatement change(String text, ParserInterface spark) throws ParseException {
     SqlTokens tokens = new SqlTokens(text);
     String explain = explained(tokens);
@@ -185,7 +187,7 @@ public class OwnStatement {
     return statement;
   }
 
-  /** Returns VACUUM, whose clauses come in any order, each at most once. */
+  /** Parses VACUUM, whose clauses may be in any order, each at most once. */
   private static OwnStatement vacuum(String explain, SqlTokens tokens, ParserInterface spark)
       throws ParseException {
     Name table = table(tokens, spark);
@@ -226,7 +228,7 @@ public class OwnStatement {
     return isNew ? statement : null;
   }
 
-  /** Returns OPTIMIZE with or without a predicate and columns, or with FULL alone. */
+  /** Parses OPTIMIZE with or without a predicate and columns, or with only FULL. */
   private static OwnStatement optimize(String explain, SqlTokens tokens, ParserInterface spark)
       throws ParseException {
     Name table = table(tokens, spark);
@@ -252,7 +254,7 @@ public class OwnStatement {
     return tokens.isEnd() ? statement : null;
   }
 
-  /** Returns REORG, whatever it applies. */
+  /** Parses REORG with any action in APPLY. */
   private static OwnStatement reorg(String explain, SqlTokens tokens, ParserInterface spark)
       throws ParseException {
     tokens.skip("TABLE");
@@ -297,8 +299,8 @@ public class OwnStatement {
   }
 
   /**
-   * Takes over the predicate of a WHERE, which ends before the word `end`; returns false if there
-   * is only the word.
+   * Stores the predicate of a WHERE, which ends before the word `end`; returns false if the
+   * predicate is missing.
    */
   private boolean skipWhere(SqlTokens tokens, String end, ParserInterface spark)
       throws ParseException {
@@ -320,7 +322,7 @@ public class OwnStatement {
 
   /**
    * Returns the names of one or more columns, with or without parentheses around them; null if
-   * there is none.
+   * there are none.
    */
   private static String[] columns(SqlTokens tokens) {
     boolean isEnclosed = tokens.skip("(");
@@ -364,7 +366,7 @@ public class OwnStatement {
     return tokens.isEnd() ? statement : null;
   }
 
-  /** Returns GENERATE, whatever it generates. */
+  /** Parses GENERATE with any mode. */
   private static OwnStatement generate(String explain, SqlTokens tokens, ParserInterface spark)
       throws ParseException {
     String mode = tokens.skipWord();
@@ -432,7 +434,7 @@ public class OwnStatement {
     return tokens.isEnd() ? statement : null;
   }
 
-  /** Returns CREATE TABLE as a SHALLOW or DEEP CLONE. */
+  /** Parses CREATE TABLE … SHALLOW CLONE or DEEP CLONE. */
   private static OwnStatement clone(String explain, SqlTokens tokens, ParserInterface spark)
       throws ParseException {
     String mode = tokens.skip("OR") ? "create or replace" : "create";
@@ -455,7 +457,8 @@ public class OwnStatement {
       return null;
     }
     OwnStatement statement = new OwnStatement(explain, "clone", true);
-    // In the order of the text, by which Spark binds parameters without names.
+    // The arguments stay in the order of the statement, in which Spark binds parameters without
+    // names.
     statement.take("target", target);
     statement.take("table", source);
     statement.arguments.put("shallow", Boolean.valueOf(isShallow));
@@ -491,7 +494,8 @@ public class OwnStatement {
     return tokens.isEnd() ? statement : null;
   }
 
-  /** Returns properties in parentheses, whose names and values are texts; or null. */
+  /** Parses properties in parentheses, whose names and values are strings; returns null if there
+   * are none. */
   private static Map<String, String> properties(SqlTokens tokens, ParserInterface spark)
       throws ParseException {
     Map<String, String> properties = new LinkedHashMap<>();
@@ -517,7 +521,7 @@ public class OwnStatement {
     if (expression == null) {
       return null;
     }
-    spark.parseExpression(expression); // Raises the error if the text is none.
+    spark.parseExpression(expression); // This raises an error if the condition is not valid SQL.
     OwnStatement statement = new OwnStatement(explain, "add_constraint", false);
     statement.arguments.put("name", unquoted(name, spark));
     statement.arguments.put("expression", expression);
@@ -556,7 +560,7 @@ public class OwnStatement {
     return statement;
   }
 
-  /** Returns EXPLAIN and its mode, or an empty text. */
+  /** Returns EXPLAIN and its mode, or an empty string. */
   private static String explained(SqlTokens tokens) {
     if (!tokens.skip("EXPLAIN")) {
       return "";
@@ -570,7 +574,7 @@ public class OwnStatement {
     return "EXPLAIN ";
   }
 
-  /** Returns the text in quotes; null if Spark takes it for the name of a column. */
+  /** Returns the quoted string; null if Spark interprets it as the name of a column. */
   private static String value(String quoted, ParserInterface spark) throws ParseException {
     Expression parsed = spark.parseExpression(quoted);
     Object value = parsed instanceof Literal literal ? literal.value() : null;

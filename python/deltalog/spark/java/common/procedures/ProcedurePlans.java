@@ -16,20 +16,22 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.execution.command.ExplainCommand;
 
 /**
- * Calls of procedures in plans, by CALL or as a statement of its own. Spark binds and checks their
- * arguments.
+ * Resolves calls of procedures in plans, from CALL or from one of deltalog's own statements. Spark
+ * binds and checks the arguments.
  */
 public class ProcedurePlans {
   public static final String NAMESPACE = "deltalog";
 
   private ProcedurePlans() {}
 
-  /** Returns the plan with our procedure if it calls one, for any current catalog. */
+  /** Returns the plan with the procedure if it calls one of deltalog's, regardless of the current
+   * catalog. */
   public static LogicalPlan resolved(LogicalPlan plan) throws Exception {
     return replaced(plan, new ArrayList<>(), true, given -> given);
   }
 
-  /** Returns the plan of a statement, whose call has no arguments but those that are not known. */
+  /** Returns the plan of a statement. The parsed call has only the arguments whose values are not
+   * known yet. */
   public static LogicalPlan of(LogicalPlan plan, OwnStatement statement, ParserInterface spark)
       throws Exception {
     List<Expression> arguments = new ArrayList<>();
@@ -41,12 +43,12 @@ public class ProcedurePlans {
         plan, arguments, statement.hasResult(), given -> bound(given, statement, spark));
   }
 
-  /** What a call has in place of an argument that was parsed. */
+  /** The placeholder in a call for an argument that was parsed. */
   private interface Argument {
     Expression of(Expression given) throws Exception;
   }
 
-  /** Returns an argument, and for a list of parameters the text that has them. */
+  /** Returns an argument; for a list of parameters, returns the condition that contains them. */
   private static Expression bound(Expression given, OwnStatement statement, ParserInterface spark)
       throws Exception {
     if (!(given instanceof NamedArgumentExpression argument)) {

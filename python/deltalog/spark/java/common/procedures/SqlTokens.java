@@ -9,9 +9,9 @@ import org.apache.spark.sql.catalyst.parser.UpperCaseCharStream;
 import org.apache.spark.sql.internal.VariableSubstitution;
 
 /**
- * The tokens of a statement, by Spark's own lexer: without comments, and with variables replaced.
- * They are read one by one. A method that does not find what it is for skips nothing and returns
- * null or false.
+ * Reads the tokens of a statement one by one. They come from Spark's own lexer, without comments,
+ * and with variables replaced. If a method does not find the tokens that it reads, it skips nothing
+ * and returns null or false.
  */
 public class SqlTokens {
   private final CodePointCharStream text;
@@ -31,7 +31,7 @@ public class SqlTokens {
     } while (next.getChannel() != Token.DEFAULT_CHANNEL);
   }
 
-  /** Returns whether the next token was this word, and skips it. */
+  /** Skips the next token if it is this word, and returns whether it was. */
   public boolean skip(String word) {
     boolean found = word.equalsIgnoreCase(text(next));
     if (found) {
@@ -40,13 +40,13 @@ public class SqlTokens {
     return found;
   }
 
-  /** Returns a text in quotes, with the quotes. */
+  /** Returns a quoted string, including the quotes. */
   public String skipString() {
     char first = text(next).charAt(0);
     return first == '\'' || first == '"' ? skipAny() : null;
   }
 
-  /** Returns a word, with its backticks. */
+  /** Returns a word, including its backticks. */
   public String skipWord() {
     return isWord() ? skipAny() : null;
   }
@@ -70,7 +70,7 @@ public class SqlTokens {
     return text.getText(Interval.of(start, stop));
   }
 
-  /** Returns the text in the parentheses of IDENTIFIER(…), an expression that is a name. */
+  /** Returns the SQL in the parentheses of IDENTIFIER(…), an expression whose value is a name. */
   public String skipIdentifier() {
     if (!"IDENTIFIER".equalsIgnoreCase(text(next)) || !isFollowedBy('(')) {
       return null;
@@ -79,18 +79,18 @@ public class SqlTokens {
     return skipParentheses();
   }
 
-  /** Skips one token, whatever it is, unless the text has ended. Returns its text. */
+  /** Skips any one token, unless the statement has ended, and returns the token. */
   public String skipToken() {
     return next.getType() == Token.EOF ? null : skipAny();
   }
 
-  /** Returns where the next token begins, in characters of the whole text. */
+  /** Returns the position of the next token in the whole statement, in characters. */
   public int position() {
     return text.toString()
         .offsetByCodePoints(0, next.getType() == Token.EOF ? text.size() : next.getStartIndex());
   }
 
-  /** Returns the whole text, with variables replaced. */
+  /** Returns the whole statement, with variables replaced. */
   public String whole() {
     return text.toString();
   }
@@ -128,7 +128,7 @@ public class SqlTokens {
     return isDecimal ? skipAny() : skipNumber();
   }
 
-  /** Returns the text between parentheses. */
+  /** Returns the SQL between parentheses. */
   public String skipParentheses() {
     if (!skip("(")) {
       return null;
@@ -150,8 +150,8 @@ public class SqlTokens {
   }
 
   /**
-   * Returns the text up to the end of the statement, or up to `word`, if it is not null; null if
-   * there is none.
+   * Returns the SQL up to the end of the statement, or up to `word` if it is not null; returns null
+   * if there is nothing in between.
    */
   public String skipRest(String word) {
     int start = next.getStartIndex();
@@ -193,7 +193,7 @@ public class SqlTokens {
     return true;
   }
 
-  /** Returns the text of a token as it was written; the end has a text, too. */
+  /** Returns a token as it was written in the statement. */
   private static String text(Token token) {
     return token.getType() == Token.EOF ? "<EOF>" : token.getText();
   }

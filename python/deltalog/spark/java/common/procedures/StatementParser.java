@@ -12,10 +12,11 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SessionState;
 
 /**
- * A parser in front of a session's. It parses statements that Spark's grammar lacks, and turns them
- * into procedure calls. All other texts go to Spark's parser unchanged and get its errors.
+ * A parser that wraps the parser of a session. It parses statements that Spark's grammar lacks, and
+ * turns them into procedure calls. All other statements are passed to Spark's parser unchanged,
+ * which also raises their errors.
  *
- * <p>It is a proxy, because each release of Spark adds methods to the interface.
+ * <p>The parser is a dynamic proxy, because each release of Spark adds methods to the interface.
  */
 public class StatementParser implements InvocationHandler {
   private final SparkSession session;
@@ -26,7 +27,7 @@ public class StatementParser implements InvocationHandler {
     this.next = next;
   }
 
-  /** Returns our parser, which wraps the session's parser. */
+  /** Returns deltalog's parser, which wraps the session's parser. */
   static ParserInterface before(SparkSession session, ParserInterface next) {
     ClassLoader loader = StatementParser.class.getClassLoader();
     return (ParserInterface)
@@ -35,8 +36,9 @@ public class StatementParser implements InvocationHandler {
   }
 
   /**
-   * Puts our parser into a session that was in use before it had our extensions. Returns null, or
-   * why that is impossible with this release of Spark. Later calls have no effect.
+   * Sets deltalog's parser in a session that was in use before it had deltalog's extensions.
+   * Returns null, or the reason why that is impossible with this release of Spark. Later calls have
+   * no effect.
    */
   public static String install(SparkSession session) {
     SessionState state = session.sessionState();
@@ -103,8 +105,8 @@ public class StatementParser implements InvocationHandler {
   }
 
   /**
-   * Returns what a proxy can throw. Errors of scripts are checked, but the interface does not
-   * declare them.
+   * Returns an exception that the proxy can throw. Errors of scripts are checked exceptions, which
+   * the interface does not declare.
    */
   private static Throwable throwable(Throwable failure, Method method) {
     boolean isAllowed =

@@ -14,8 +14,8 @@ import scala.collection.immutable.Seq;
  * pushed down to the scan. The planner, in Python and Rust, returns the files that may contain
  * matching rows.
  *
- * <p>Two indexes are equal if they show the same version of the same table. Spark may then use the
- * scan or the cached rows of one for the other.
+ * <p>Two indexes are equal if they are for the same version of the same table. Spark may then reuse
+ * the scan or the cached rows of one for the other.
  */
 public class DeltalogFileIndex implements FileIndex {
   private final String path;
@@ -27,12 +27,13 @@ public class DeltalogFileIndex implements FileIndex {
   private final Listings listings = new Listings();
   private volatile long size = -1;
 
-  /** Whether the log may contain the number of rows; false once it turned out that it does not. */
+  /** Whether the log may contain the number of rows; false as soon as it is known that it does not.
+   * */
   private volatile boolean answers = true;
 
   /**
-   * Creates the index; planner is the key under which Python finds the planner. Files that are not
-   * in reach cannot be read through Hadoop.
+   * Creates the index; planner is the key under which Python finds the planner. If isInReach is
+   * false, the files cannot be read through Hadoop.
    */
   public DeltalogFileIndex(
       String path,
@@ -93,8 +94,8 @@ public class DeltalogFileIndex implements FileIndex {
   }
 
   /**
-   * Returns the key under which a listing is kept, which contains everything that the listing
-   * depends on.
+   * Returns the key under which a listing is kept. It contains everything on which the listing
+   * depends.
    */
   private static Object key(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     return List.of(partitionFilters, dataFilters, SQLConf.get().sessionLocalTimeZone());

@@ -18,15 +18,15 @@ import scala.collection.immutable.Map;
  * position in dataSchema, so users see the table's order of columns. Spark reads partition columns
  * only from the index.
  *
- * <p>Settings of the session for plain files do not apply, because the rows of a version never
- * change. The constructor sets the defaults, because Spark copies relations to change their
+ * <p>Session settings for plain files do not apply, because the rows of a version never change. The
+ * constructor sets these options as defaults, because Spark copies relations to change their
  * options.
  */
 public class DeltalogRelation extends HadoopFsRelation implements InsertableRelation {
   /**
    * Options that override the session's settings. A missing or damaged file is an error, because
    * its rows would be lost silently. Dates and timestamps are not rebased, except in files whose
-   * footer states that Spark wrote them in the old calendar. The footer overrides these options.
+   * footer states that Spark wrote them in the Julian calendar. The footer overrides these options.
    */
   private static final String[][] DEFAULTS =
       new String[][] {
@@ -137,7 +137,8 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
     Bridge.writes().insert(sparkSession(), TableOptions.json(options()), data, overwrite);
   }
 
-  /** Returns a copy of the same class, so that it remains insertable and strict. */
+  /** Returns a copy of the same class, so that INSERT INTO works with it and the defaults still
+   * apply. */
   @Override
   public HadoopFsRelation copy(
       FileIndex index,

@@ -12,12 +12,11 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * Writes the pushed filters as one SQL text, which the planner evaluates in the session's time
- * zone. Qualifiers of the query are removed from names, because the planner knows only the table's
- * columns.
+ * Writes the pushed filters as one SQL string, which the planner evaluates in the session's time
+ * zone. Qualifiers are removed from column names, because the planner only has the table's columns.
  *
- * <p>A text cannot express two things. Filters that depend on them are left out, so they prune
- * nothing:
+ * <p>SQL cannot express two things. Filters that depend on them are left out, so they do not
+ * exclude files:
  *
  * <ul>
  *   <li>a time zone other than the session's, if the query was created under another setting, or if
@@ -39,8 +38,8 @@ public class FilterText extends NodeChange<Expression> {
   }
 
   /**
-   * Returns a condition on the columns of a table as text. A condition that cannot be written as
-   * text is an error.
+   * Returns a condition on the columns of a table as SQL. Throws an error if it cannot be written
+   * as SQL.
    */
   public static String exact(Expression condition) {
     String text = exactOrNull(condition);
@@ -55,7 +54,7 @@ public class FilterText extends NodeChange<Expression> {
   }
 
   /**
-   * Returns a condition on the columns of a table as text, or null if it cannot be written as text.
+   * Returns a condition on the columns of a table as SQL, or null if it cannot be written as SQL.
    */
   public static String exactOrNull(Expression condition) {
     boolean isExpressible = isExpressible(condition, SQLConf.get().sessionLocalTimeZone());
@@ -71,8 +70,9 @@ public class FilterText extends NodeChange<Expression> {
         }
         sql = filter.transform(new FilterText()).sql();
       } catch (RuntimeException e) {
-        continue; // An expression without a SQL form prunes nothing. Spark applies it to the rows
-        // itself.
+        // An expression that cannot be written as SQL excludes no files. Spark applies it to the
+        // rows.
+        continue;
       }
       if (text.length() > 0) {
         text.append(" AND ");
@@ -81,25 +81,26 @@ public class FilterText extends NodeChange<Expression> {
     }
   }
 
-  /** Returns the text of an expression as people read it. */
+  /** Returns an expression in a form for people. */
   public static String readable(Expression expression) {
     Expression simple = Plans.simplified(expression, OneRowRelation$.MODULE$.apply());
     return simple.transform(new FilterText()).sql();
   }
 
-  /** Returns the text of an expression as people read it, with the tables of its columns. */
+  /** Returns an expression in a form for people, in which columns are qualified with their tables.
+   * */
   public static String qualified(Expression expression) {
     return Plans.simplified(expression, OneRowRelation$.MODULE$.apply()).sql();
   }
 
-  /** Returns whether the text of the expression has the same meaning in the time zone. */
+  /** Returns whether the SQL of the expression has the same meaning in this time zone. */
   private static boolean isExpressible(Expression expression, String zone) {
     DataType type = expression.dataType();
     if (type instanceof StringType stringType && !stringType.isUTF8BinaryCollation()) {
       return false;
     }
     if (expression instanceof UserDefinedExpression) {
-      return false; // It may be the name of another function.
+      return false; // A user-defined function may have the name of another function.
     }
     if (expression instanceof TimeZoneAwareExpression timeZoneAwareExpression) {
       Option<String> own = timeZoneAwareExpression.timeZoneId();

@@ -5,9 +5,9 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Listings made while scans are planned, kept until the scans take them, so that files are listed
- * once per scan. An unclaimed listing is softly referenced and may be reclaimed; its counts are
- * kept.
+ * Keeps the listings that are made while scans are planned until the scans take them, so that files
+ * are listed once per scan. An unclaimed listing is softly referenced and may be reclaimed; its
+ * counts are kept.
  */
 public class Listings extends LinkedHashMap<Object, Listings.Listing> {
   private static final int MOST = 32;

@@ -17,7 +17,7 @@ import org.apache.hadoop.util.VersionInfo;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Translates between paths of Hadoop, which are not escaped, and URLs. The core has one name for
+ * Converts between Hadoop paths, which are not escaped, and URLs. The core uses one URL scheme for
  * each store, and Hadoop has several.
  */
 public class Locations {
@@ -44,7 +44,7 @@ public class Locations {
     "spark.kerberos.keytab",
     "spark.kerberos.principal"
   };
-  // Hadoop's default port. The name of a group of name nodes has no port.
+  // Hadoop's default port. A name service, which stands for several name nodes, has no port.
   private static final int HDFS_PORT = 8020;
 
   private static final List<String> DEFAULTS = List.of("core-default.xml", "hdfs-default.xml");
@@ -52,10 +52,10 @@ public class Locations {
   private Locations() {}
 
   /**
-   * Returns a JSON object about a path. It has the path's URL. For a path in a store, it also has
-   * the scheme by which Hadoop reaches the store (null if Hadoop has no class for the store) and
-   * Hadoop's settings for stores of this kind. In HDFS it has the user as whom the session accesses
-   * the name node, or null if this is the user who has logged in.
+   * Returns a JSON object about a path. It contains the path's URL. For a path in a store, it also
+   * contains the scheme with which Hadoop accesses the store (null if Hadoop has no file system
+   * class for it) and Hadoop's settings for stores of this kind. In HDFS it contains the user name
+   * with which the session accesses the name node, or null if that is the logged-in user.
    *
    * <p>A path without a scheme is in Hadoop's default file system. A relative path is resolved
    * against its working directory. Throws an IllegalArgumentException if the text is not a path,
@@ -94,8 +94,8 @@ public class Locations {
   }
 
   /**
-   * Returns a path in HDFS with the host and port of the name node, or with the name of a group of
-   * name nodes.
+   * Returns a path in HDFS with the host and port of the name node, or with the name of a name
+   * service.
    */
   private static Path inHdfs(Path path, Configuration settings) {
     URI uri = path.toUri();
@@ -141,8 +141,8 @@ public class Locations {
   }
 
   /**
-   * Converts a URL, in which the store has the core's name, to a path, in which it has the name
-   * that the session's Hadoop knows.
+   * Converts a URL with the core's scheme for the store to a path with the scheme that the
+   * session's Hadoop uses.
    */
   public static String path(SparkSession session, String url) {
     String path = path(url);
@@ -180,7 +180,8 @@ public class Locations {
     return ((org.apache.spark.sql.classic.SparkSession) session).sessionState().newHadoopConf();
   }
 
-  /** Returns the scheme by which Hadoop reaches a store; null if it has no class for it. */
+  /** Returns the scheme with which Hadoop accesses a store; null if it has no file system class for
+   * it. */
   private static String hadoop(String scheme, Configuration settings) {
     for (String name : names(scheme)) {
       try {

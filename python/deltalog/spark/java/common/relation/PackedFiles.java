@@ -10,8 +10,8 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq$;
 
 /**
- * The files of a directory in the form that the planner packed. They are unpacked one by one during
- * each iteration. Like Scala's List, it supports iteration well and access by index badly.
+ * The files of a directory, as the planner has packed them. They are unpacked one by one during
+ * each iteration. As with Scala's List, iteration is fast and access by index is slow.
  *
  * <p>Big endian: i64 size, i64 modification time, i32 length and path, u8 flags, and then a field
  * for each flag:
@@ -36,7 +36,7 @@ public final class PackedFiles extends AbstractSeq {
   private final int count;
   private final PackedRoot root;
 
-  /** Takes over the buffer, which the caller may no longer use. */
+  /** Takes ownership of the buffer; the caller must not use it any more. */
   public PackedFiles(ByteBuffer bytes, int count, PackedRoot root) {
     this.bytes = bytes;
     this.count = count;

@@ -9,9 +9,8 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The files of a scan in the form that the planner packed. The number of objects here does not
- * depend on the number of files, because a directory unpacks its files when Spark iterates over
- * them.
+ * The files of a scan, as the planner has packed them. The number of Java objects does not depend
+ * on the number of files, because a directory unpacks its files only when Spark iterates over them.
  *
  * <p>Big endian: i32 length and version of the wheel; i64 number of files of the snapshot; u8
  * whether a listed file has a vector; i32 length and path of the root; i32 number of directories.
@@ -27,8 +26,8 @@ public class PackedListing {
   private long size = 0;
 
   /**
-   * Unpacks a listing. The given root is the path by which Hadoop reaches the table; the packed
-   * root is the core's name of it.
+   * Unpacks a listing. The given root is the table's path for Hadoop; the packed root is the same
+   * location with the core's URL scheme.
    */
   public PackedListing(
       ByteBuffer bytes, StructType partitionSchema, PartitionFilter filter, PackedRoot root) {
@@ -61,7 +60,7 @@ public class PackedListing {
     return size;
   }
 
-  /** Returns whether some listed files may have rows that are not shown. */
+  /** Returns whether some listed files may have deleted rows. */
   public boolean hasVectors() {
     return hasVectors;
   }

@@ -26,19 +26,20 @@ public final class PackedRoot {
     this.scheme = path.substring(0, path.indexOf(':'));
   }
 
-  /** Returns the Hadoop path, as text, of a decoded path below the root. */
+  /** Returns the Hadoop path, as a string, of a decoded path below the root. */
   public String text(String relative) {
     return path + "/" + relative;
   }
 
-  /** Returns a complete path in the root's store, changed to use the root's name of the store. */
+  /** Returns a complete path in the root's store, with the URL scheme of the root. */
   public String outside(String path) {
     return scheme + path.substring(path.indexOf(':'));
   }
 
   /**
-   * Returns the Hadoop path of a packed path below the root. Creating it from text, which Hadoop
-   * encodes, takes several times as long as from a URI. Most paths are the same when encoded.
+   * Returns the Hadoop path of a packed path below the root. Creating a path from a string, which
+   * Hadoop encodes, takes several times as long as creating it from a URI. Most paths do not change
+   * when they are encoded.
    */
   public Path child(byte[] relative) {
     for (byte each : relative) {

@@ -18,8 +18,8 @@ import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Texts, bytes and rows of values in the form that the planner packed, big endian, read
- * sequentially.
+ * Reads strings, bytes and rows of values sequentially, as the planner has packed them (big
+ * endian).
  */
 public class PackedValues {
   private final ByteBuffer buffer;

@@ -11,8 +11,9 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 
 /**
- * Applies the filters that read only partition columns. Spark leaves them to the file index and
- * does not apply them again, so they are evaluated exactly here, independently of the planner.
+ * Applies the filters that read only partition columns. Spark relies on the file index for these
+ * filters and does not apply them again. So they are evaluated exactly in this class, independently
+ * of the planner.
  */
 public class PartitionFilter extends NodeChange<Expression> {
   private final StructType schema;

@@ -8,8 +8,8 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A relation as Python describes it (`read/relation.py`), and Spark's objects that are built from
- * it.
+ * The description of a relation from Python (`read/relation.py`), from which Spark's objects are
+ * built.
  */
 public class RelationDescription {
   private final Map<String, ?> parts;

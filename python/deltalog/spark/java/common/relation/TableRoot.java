@@ -6,11 +6,11 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * A table's root directory as shown to Spark.
+ * The root directory of a table, which Spark sees as the relation's location.
  *
  * <ul>
- *   <li>Its text is a label and the path. explain() shows the first 100 characters as the scan's
- *       location.
+ *   <li>Its string form is a label and the path. explain() shows the first 100 characters as the
+ *       scan's location.
  *   <li>It does not open a file system. Spark's own insert command requests one from the root
  *       before it deletes or writes anything, so a statement that was not intercepted fails here
  *       and leaves no uncommitted files.

@@ -4,8 +4,8 @@ import java.util.Arrays;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Distinguishes JVM errors that a file causes from other JVM errors. An executor, and in local mode
- * the driver, ends at such errors, even if they are only the cause of another error.
+ * Distinguishes JVM errors that a file causes from other JVM errors. Such an error ends an
+ * executor, and in local mode the driver, even if it is only the cause of another error.
  */
 public final class FatalFiles {
   /** The package that parses footers and the headers of pages. */
@@ -18,7 +18,8 @@ public final class FatalFiles {
   private static final String VECTORS = "org.apache.spark.sql.execution.vectorized.";
 
   /**
-   * The JVM's message for an array that is longer than arrays can be, however much memory is free.
+   * The JVM's message for an array that is longer than the maximum length of arrays, regardless of
+   * free memory.
    */
   private static final String LONGER_THAN_ARRAYS = "Requested array size exceeds VM limit";
 
@@ -29,7 +30,7 @@ public final class FatalFiles {
 
   /**
    * Returns a FileFault if the file at the path has caused the error, and otherwise throws the
-   * error. The claims are null if they are not known.
+   * error. The claims are null if they are unknown.
    */
   public static FileFault faultOf(Throwable error, Path path, PageClaims claims) {
     Throwable fatal = fatal(error);

@@ -9,14 +9,14 @@ import org.apache.parquet.hadoop.util.HadoopInputFile;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 
 /**
- * Facts about a file that the planner knows, in addition to its path and partition values. They are
+ * Information about a file from the planner, in addition to its path and partition values. It is
  * sent with the file to the task that reads it.
  */
 public class FileFacts {
-  /** A VectorPlace: the rows that are not shown. */
+  /** A VectorPlace: the vector of the rows that the scan skips. */
   public static final String WITHOUT_ROWS = "deltalog.without_rows";
 
-  /** A VectorPlace: the only rows that are shown. */
+  /** A VectorPlace: the vector of the only rows that the scan returns. */
   public static final String ONLY_ROWS = "deltalog.only_rows";
 
   /** A String: the change type of all rows in a change data feed. */
@@ -40,8 +40,8 @@ public class FileFacts {
   }
 
   /**
-   * Returns the selection of the rows of a file of the table with the root; null if all of them are
-   * shown.
+   * Returns the selection of rows in a file of the table with this root; null if the scan returns
+   * all rows.
    */
   public static RowSelection selection(
       PartitionedFile file, String root, Configuration configuration) {

@@ -16,8 +16,8 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * Spark's Parquet reader for files that an untrusted writer may have made: GuardedReader opens
- * them.
+ * Spark's Parquet format for files that may come from an untrusted writer: they are opened by
+ * GuardedReader.
  */
 public class GuardedFormat extends ParquetFileFormat {
   private final String root;

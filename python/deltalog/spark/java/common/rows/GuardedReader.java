@@ -12,8 +12,8 @@ import scala.runtime.AbstractFunction1;
  * Spark's reader of a file, with checks: the file itself before it is opened, and the sizes that it
  * claims before its contents are read. Runs in tasks.
  *
- * <p>An iterator that Spark declares as one of rows may return batches of rows, so our readers must
- * examine the class of each item.
+ * <p>An iterator whose declared items are rows may return batches of rows, so deltalog's readers
+ * check the class of each item.
  */
 public class GuardedReader extends AbstractFunction1<PartitionedFile, Iterator<?>>
     implements Serializable {
@@ -38,7 +38,7 @@ public class GuardedReader extends AbstractFunction1<PartitionedFile, Iterator<?
     }
   }
 
-  /** Returns the rows of a file, by Spark's reader. */
+  /** Returns the rows of a file, which Spark's reader reads. */
   protected Iterator<?> open(PartitionedFile file) {
     return reader.apply(file);
   }

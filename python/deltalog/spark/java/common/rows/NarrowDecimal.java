@@ -32,7 +32,7 @@ public class NarrowDecimal extends ScanColumn {
         new ScanColumn(position, read).expression(file), (DecimalType) type, false);
   }
 
-  /** The values in the narrower type. A value that does not fit is an error. */
+  /** The values in the narrower type. Throws an error for a value that does not fit. */
   public static final class View extends VectorView {
     private final DecimalType read;
 

@@ -26,7 +26,7 @@ public class NarrowNested extends ScanColumn {
     throw new IllegalStateException("columns of the type " + type.sql() + " are read row by row");
   }
 
-  /** Returns a cast to the narrower type. A value that does not fit is an error. */
+  /** Returns a cast to the narrower type. It throws an error for a value that does not fit. */
   @Override
   public Expression expression(PartitionedFile file) {
     Expression stored = new ScanColumn(position, read).expression(file);

@@ -22,7 +22,7 @@ import org.apache.parquet.hadoop.metadata.CompressionCodecName;
  *           its dictionary has no more entries than bytes
  * </pre>
  *
- * <p>Sizes up to LARGE are not checked, because they cannot end a process.
+ * <p>Sizes up to LARGE are not checked, because they cannot crash a process.
  */
 final class PageClaims {
   /** A page of up to this many bytes is always accepted. */
@@ -115,8 +115,8 @@ final class PageClaims {
   }
 
   /**
-   * Drops what the footer states about chunks: from here on the sizes of pages are known, which are
-   * smaller.
+   * Drops the claims of the footer about chunks, because the sizes of pages, which are smaller, are
+   * now known.
    */
   private void start() {
     if (!sawPages) {

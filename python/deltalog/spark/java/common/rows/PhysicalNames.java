@@ -14,7 +14,7 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * The names that the table's columns have in data files, and the field ids if the table maps
+ * Maps the table's columns to their names in data files, and to their field ids if the table maps
  * columns by id. (PROTOCOL, "Reader Requirements for Column Mapping".)
  *
  * <p>The logical schema is the one that users see. The physical schema has the same shape, with the
@@ -73,7 +73,7 @@ public class PhysicalNames implements Serializable {
   }
 
   /**
-   * Returns the pushed filters with the names that columns have in files. A filter that cannot be
+   * Returns the pushed filters with the names of the columns in files. A filter that cannot be
    * translated is left out.
    */
   public Seq<Filter> of(Seq<Filter> filters) {

@@ -3,8 +3,8 @@ package io.deltalog.spark;
 import org.apache.spark.sql.vectorized.ColumnVector;
 
 /**
- * The rows of a data file that a scan shows: all rows except those in one vector, only those in
- * another one (for change data), or both.
+ * Selects the rows of a data file that a scan returns: all rows except those in one vector, only
+ * the rows in another vector (for change data), or a combination of both.
  */
 public class RowSelection {
   private final DeletionVector only;

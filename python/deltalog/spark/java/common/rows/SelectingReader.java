@@ -21,7 +21,7 @@ import scala.runtime.AbstractFunction1;
  * for the rows that meet the condition. Runs in tasks.
  *
  * <p>This is faster only if whole pages have no such row: skipping single rows costs as much as
- * decoding them. So all rows are read if at least half of the stretches of a file contain such a
+ * decoding them. So all rows are read if at least half of the sections of a file contain such a
  * row.
  */
 public class SelectingReader extends AbstractFunction1<PartitionedFile, Iterator<?>>
@@ -31,7 +31,7 @@ public class SelectingReader extends AbstractFunction1<PartitionedFile, Iterator
    */
   private static final int LOOK = 1 << 16;
 
-  /** The logarithm of the number of rows in a stretch, which is about the size of a page. */
+  /** The binary logarithm of the number of rows in a section, which is about the size of a page. */
   private static final int STRETCH = 12;
 
   private final Function1<PartitionedFile, Iterator<?>> reader;
@@ -122,7 +122,7 @@ public class SelectingReader extends AbstractFunction1<PartitionedFile, Iterator
   /**
    * Returns the rows that meet the condition, or null if they are in too many places. Also returns
    * null if the condition raises an error: the row in question may have been deleted, or another
-   * filter may exclude it. Otherwise the scan raises the error again.
+   * filter may exclude it. If neither is true, the scan raises the error again.
    */
   private SelectedRows select(Iterator<?> batches) {
     RowNumbers.install(batches, rowIndex);

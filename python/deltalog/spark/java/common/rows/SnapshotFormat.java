@@ -23,11 +23,11 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * Spark's Parquet reader, extended by what the log states about the files: the names of their
- * columns and the deleted rows.
+ * Spark's Parquet format, extended with information from the log: the names of the columns in
+ * files, and the deleted rows.
  *
  * <p>This is applied below the scan, so Spark's plan is a plan over plain files: without additional
- * filters or columns, and with the names that users know.
+ * filters or columns, and with the column names of queries.
  */
 public class SnapshotFormat extends GuardedFormat {
   static final String ROW_INDEX = "_tmp_metadata_row_index";
@@ -44,11 +44,11 @@ public class SnapshotFormat extends GuardedFormat {
   private Expression selection;
 
   /**
-   * Creates the format. names is null if files have the names that users know. readAs has the
-   * columns whose type in files differs from the table's. rowIds and rowCommitVersions are hidden
-   * columns of row tracking, or null. numbersFiles states whether _metadata has the number of the
-   * file, for statements that change rows. root is the root of the table, a Hadoop path; columns
-   * are the table's columns.
+   * Creates the format. names is null if the column names in files are the same as in queries.
+   * readAs has the columns whose type in files differs from the table's. rowIds and
+   * rowCommitVersions are hidden columns of row tracking, or null. numbersFiles states whether
+   * _metadata has the number of the file, for statements that change rows. root is the root of the
+   * table, a Hadoop path; columns are the table's columns.
    */
   public SnapshotFormat(
       PhysicalNames names,
@@ -73,8 +73,8 @@ public class SnapshotFormat extends GuardedFormat {
   }
 
   /**
-   * Returns the names that the columns for row ids and row commit versions have in files; empty if
-   * the table does not track rows.
+   * Returns the names, in files, of the columns for row ids and row commit versions; empty if the
+   * table does not track rows.
    */
   public String[] rowTracking() {
     return rowIds == null ? new String[0] : new String[] {rowIds, rowCommitVersions};

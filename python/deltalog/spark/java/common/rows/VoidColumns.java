@@ -16,8 +16,9 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * Reads void columns, which no file has. Spark's Parquet reader does not know the type before 4.1.
- * Then a column that no file has is read instead of each void column, and it is NULL as well.
+ * Reads void columns, which files do not contain. Before 4.1, Spark's Parquet reader does not
+ * support the type void. So instead of each void column, a column that does not exist in any file
+ * is read, whose values are NULL as well.
  */
 public class VoidColumns {
   private VoidColumns() {}
@@ -41,7 +42,7 @@ public class VoidColumns {
     return type instanceof NullType;
   }
 
-  /** Returns the columns to read instead of these. */
+  /** Returns the columns to read instead of void columns. */
   static StructType read(StructType columns) {
     return areIn(columns) ? (StructType) type(columns) : columns;
   }
@@ -51,7 +52,7 @@ public class VoidColumns {
       StructField[] fields = struct.fields().clone();
       for (int i = 0; i < fields.length; i++) {
         StructField field = fields[i];
-        // A column with a name that no file has, and without an id.
+        // The column has a name that no file contains, and no field id.
         fields[i] =
             field.dataType() instanceof NullType
                 ? new StructField(
@@ -80,8 +81,8 @@ public class VoidColumns {
   }
 
   /**
-   * Returns the filters of a scan without the ones on void columns. A file may have another column
-   * of that name.
+   * Returns the filters of a scan, except filters on void columns, because a file may have another
+   * column with the same name.
    */
   static Seq<Filter> without(Seq<Filter> filters, StructType all) {
     if (!areIn(all)) {

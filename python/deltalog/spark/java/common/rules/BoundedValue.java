@@ -13,8 +13,8 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * A value in an expression of a table, with a check of its size: before it is computed, as far as
- * the operands allow an estimate, and afterwards.
+ * A value in an expression of a table whose size is limited. The size is checked after the value
+ * was computed, and also before, if it can be estimated from the operands.
  */
 public class BoundedValue extends Expression implements CodegenFallback, Serializable {
   private static final long serialVersionUID = 1L;
@@ -96,7 +96,7 @@ public class BoundedValue extends Expression implements CodegenFallback, Seriali
     return CodegenFallback.super.doGenCode(context, code);
   }
 
-  /** Returns the number of parameters of the constructor, by which Spark copies nodes. */
+  /** Returns the number of parameters of the constructor, which Spark needs to copy the node. */
   @Override
   public int productArity() {
     return 3;

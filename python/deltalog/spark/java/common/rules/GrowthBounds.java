@@ -16,8 +16,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * Estimates how large the value of a function will become, before it is computed.
  *
  * <p>Most functions return values that are at most a few times as large as their arguments. The
- * functions here have arguments that give a better bound: a number of repetitions, a length, a text
- * that replaces another.
+ * functions here have arguments that give a better bound: a number of repetitions, a length, or a
+ * replacement string.
  */
 public class GrowthBounds {
   private static final Pattern NUMBER = Pattern.compile("\\d+");

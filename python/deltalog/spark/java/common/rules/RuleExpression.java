@@ -27,8 +27,8 @@ import scala.collection.immutable.Seq;
  * table.
  *
  * <ul>
- *   <li>The text is parsed by Spark's grammar alone. A session's parser would replace ${names} by
- *       settings and environment variables.
+ *   <li>The expression is parsed with Spark's plain grammar. A session's parser would replace
+ *       ${names} by settings and environment variables.
  *   <li>The expression may contain constants, columns of the table, operators, and the functions of
  *       a list (`RuleFunctions`). Everything else is refused, such as subqueries, windows,
  *       aggregates, and names that are not columns.
@@ -39,8 +39,7 @@ import scala.collection.immutable.Seq;
  */
 public class RuleExpression {
   /**
-   * The classes that Spark's parser creates for operators, and for functions with a syntax of their
-   * own.
+   * The classes that Spark's parser creates for operators, and for functions with a special syntax.
    */
   private static final Set<String> PARTS =
       Set.of(
@@ -137,8 +136,8 @@ public class RuleExpression {
   }
 
   /**
-   * Returns why a default value is not allowed, or null if it is allowed. Spark then resolves it in
-   * the same way as here.
+   * Returns the reason why a default value is not allowed, or null if it is allowed. Spark then
+   * resolves it in the same way as this class.
    */
   public static RuleRefusal refusalOfDefault(String table, String column, String sql) {
     RuleExpression value = new RuleExpression(table, DEFAULT, column, sql);
@@ -178,7 +177,7 @@ public class RuleExpression {
           "VariableReference")) { // A field that a column lacks could be the variable of a script.
         throw refused("the table has no column " + part.sql());
       }
-      // As in unix_timestamp(). All casts to times use the time zone of the session.
+      // This allows unix_timestamp(), for example. All casts to times use the session's time zone.
       if (leaf.startsWith("Current") && !leaf.equals("CurrentTimeZone") && !mayChange()) {
         throw refused("its value is another one at another time");
       }
@@ -197,7 +196,7 @@ public class RuleExpression {
     try {
       resolved = analyzed(parsed, new Attribute[0]);
     } catch (RuleRefusal e) {
-      return; // Spark has the same reason, if it needs the value.
+      return; // If Spark needs the value, it raises the same error.
     }
     if (!RuleGrowth.isIn(resolved)) {
       return;
@@ -294,8 +293,8 @@ public class RuleExpression {
   }
 
   /**
-   * Returns whether the value may depend on the time of the statement. For generated columns, this
-   * is checked later.
+   * Returns whether the value may depend on the time of the statement. Generated columns are
+   * checked for this later.
    */
   private boolean mayChange() {
     return !kind.equals(GENERATED);

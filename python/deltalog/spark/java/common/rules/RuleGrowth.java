@@ -14,13 +14,14 @@ import org.apache.spark.sql.types.ObjectType;
 
 /**
  * Limits the size of the values in an expression of a table. `repeat('x', 2000000000)` is a short
- * text with a large value, and so is a `replace` inside another `replace`.
+ * expression with a large value, and so is a `replace` inside another `replace`.
  *
- * <p>An expression is unchanged if no function in it returns values larger than its arguments
- * together. In any other expression, each value of variable size is limited.
+ * <p>An expression is not changed if each of its functions returns values that are at most as large
+ * as all of its arguments together. In any other expression, each value of variable size is
+ * limited.
  */
 public class RuleGrowth {
-  /** Expressions that compute only some of their operands, and return one of them. */
+  /** Expressions that compute only some of their operands, and return the value of one of them. */
   private static final Set<String> CHOICES =
       Set.of(
           "If", "CaseWhen", "Coalesce", "Elt", "TryEval", "Alias", "With", "CommonExpressionDef");
@@ -169,7 +170,7 @@ public class RuleGrowth {
       boolean isSmall = ValueSize.of(computed, value.dataType(), OF_CONSTANT) <= OF_CONSTANT;
       return isSmall ? new Literal(computed, value.dataType()) : value;
     } catch (RuntimeException e) {
-      return value; // The error belongs to the rows that need the value.
+      return value; // The error must only be raised for rows that need the value.
     } finally {
       allowance.leave();
     }

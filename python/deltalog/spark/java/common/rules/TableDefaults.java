@@ -6,8 +6,9 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The default values of a table's columns, as passed to Spark's analyzer. The analyzer resolves the
- * ones that it needs with its built-in functions, and more of these than RuleExpression allows.
+ * The default values of a table's columns, as they are passed to Spark's analyzer. The analyzer
+ * resolves the values that it needs with its built-in functions, which include functions that
+ * RuleExpression does not allow.
  */
 public class TableDefaults {
   private static final String DEFAULT = "CURRENT_DEFAULT";
@@ -20,7 +21,7 @@ public class TableDefaults {
 
   private TableDefaults() {}
 
-  /** Returns the columns as the log means them. */
+  /** Returns the columns with the default values in the log. */
   public static StructType ofLog(StructType schema) {
     StructField[] fields = schema.fields().clone();
     for (int i = 0; i < fields.length; i++) {

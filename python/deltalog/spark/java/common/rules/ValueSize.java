@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.VariantType;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.unsafe.types.VariantVal;
 
-/** Estimates the bytes that a value of Spark takes, as a minimum. */
+/** Estimates the minimum number of bytes that a Spark value takes. */
 public class ValueSize {
   /** The overhead of a value in addition to its bytes. */
   public static final long OF_EACH = 16;

@@ -7,8 +7,9 @@ import org.apache.spark.sql.classic.SparkSession;
 import scala.collection.immutable.Seq;
 
 /**
- * Puts our rules into the analyzer of a session that was in use before it got our extensions. At
- * each run, the analyzer reads its lists of rules from fields that can be set (HiddenFields).
+ * Adds deltalog's rules to the analyzer of a session that was in use before it got deltalog's
+ * extensions. At each run, the analyzer reads its lists of rules from fields, which can be set by
+ * reflection (HiddenFields).
  */
 public class AnalyzerHook {
   /**

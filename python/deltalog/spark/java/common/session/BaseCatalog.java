@@ -19,7 +19,7 @@ import org.apache.spark.unsafe.Platform;
 
 /**
  * The session catalog, extended by deltalog's tables: entries with this provider, and tables named
- * deltalog.`/path`. All other names are passed on.
+ * deltalog.`/path`. All other names are passed to Spark's own catalog.
  *
  * <p>Each lookup of a table loads the newest version, unless the query requests another one. The
  * subclass DeltalogCatalog adds the abilities that only some Spark releases have.
@@ -40,8 +40,8 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
   }
 
   /**
-   * Returns the active session, after adding our extensions if they are missing. They are missing
-   * if the session configures this catalog, but not `spark.sql.extensions`.
+   * Returns the active session, after adding deltalog's extensions if they are missing. They are
+   * missing if the session configures this catalog, but not `spark.sql.extensions`.
    */
   private static SparkSession session() {
     SparkSession active = SparkSession.active();
@@ -50,8 +50,8 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
   }
 
   /**
-   * Returns a table of ours with one more option (unless it is null), or null if the name is not
-   * ours.
+   * Returns a deltalog table with one more option (unless the option is null); returns null if the
+   * name belongs to something else.
    */
   private static DeltalogTable find(Identifier name, String option, String value) {
     CatalogTable entry = CatalogEntries.isPath(name) ? null : CatalogEntries.find(name);
@@ -118,7 +118,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
 
   @Override
   public boolean tableExists(Identifier name) {
-    TableOfStream.take(); // Of an earlier stream, which Spark has refused.
+    TableOfStream.take(); // Drop the table of an earlier stream, which Spark has refused.
     if (CatalogEntries.isPath(name)) {
       return Bridge.tables().exists(session(), TableOptions.json(CatalogEntries.options(name)));
     }
@@ -160,7 +160,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     } else {
       creation.run();
     }
-    return null; // As Spark's own catalog, to save a lookup that nothing needs.
+    return null; // As in Spark's own catalog, this saves an unnecessary lookup.
   }
 
   @Override

@@ -9,7 +9,7 @@ import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Spark's own session catalog, without ours. While another catalog is configured, it does not
+ * Spark's own session catalog, without deltalog's. While another catalog is configured, it does not
  * resolve tables of V2 sources, such as Python data sources.
  */
 public class BuiltinCatalog {
@@ -21,7 +21,8 @@ public class BuiltinCatalog {
     return SQLConf$.MODULE$.withExistingConf(builtin, () -> loaded(catalog, name));
   }
 
-  /** Spark's functions declare no checked exceptions, but this one reaches the caller. */
+  /** Throws the exception unchanged: Scala methods do not declare checked exceptions, but callers
+   * expect this one. */
   private static Table loaded(TableCatalog catalog, Identifier name) {
     try {
       return catalog.loadTable(name);

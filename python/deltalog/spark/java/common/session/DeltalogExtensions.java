@@ -10,7 +10,7 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
 /**
- * Adds our parser, rules and strategy at the extension points of Spark. A session shares its
+ * Adds deltalog's parser, rules and strategy at Spark's extension points. A session shares its
  * extensions with the sessions that are made from it: by newSession() and cloneSession(), for the
  * batches of streams, and for the clients of Spark Connect.
  *
@@ -21,8 +21,8 @@ import scala.runtime.BoxedUnit;
 public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit>
     implements SparkSessionExtensionsProvider {
   /**
-   * The extensions that ours were already added to, as keys: they may be added in more than one
-   * way.
+   * The extension objects, as keys, to which deltalog's extensions were already added. They may be
+   * added in more than one way.
    */
   private static final Map<SparkSessionExtensions, Boolean> EXTENDED =
       Collections.synchronizedMap(new WeakHashMap<>());
@@ -36,7 +36,7 @@ public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions
     return BoxedUnit.UNIT;
   }
 
-  /** Adds our extensions, once. */
+  /** Adds deltalog's extensions, unless they were already added. */
   static void extend(SparkSessionExtensions extensions) {
     if (EXTENDED.putIfAbsent(extensions, true) != null) {
       return;

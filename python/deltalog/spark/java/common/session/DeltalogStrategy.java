@@ -63,7 +63,9 @@ public class DeltalogStrategy extends SparkStrategy {
       return index.isDefined() && index.get() instanceof DeltalogFileIndex;
     }
     if (StatementTarget.isStatement(plan)) {
-      return true; // The analyzer has no rule of ours that makes a command of it.
+      // In this session, the analyzer lacks deltalog's rule that turns the statement into a
+      // command.
+      return true;
     }
     return plan instanceof RunnableCommand
         && changesTable(plan.getClass().getSimpleName())
@@ -91,7 +93,7 @@ public class DeltalogStrategy extends SparkStrategy {
   }
 
   /**
-   * Returns whether the statement creates a table of ours in a catalog that does not support the
+   * Returns whether the statement creates a deltalog table in a catalog that does not support the
    * log.
    */
   private static boolean isOutsideOurCatalog(V2CreateTablePlan plan) {
@@ -137,8 +139,7 @@ public class DeltalogStrategy extends SparkStrategy {
       if (field instanceof scala.Some<?> some
           && some.value() instanceof String name
           && CatalogEntries.isOurs(name)) {
-        return true; // CREATE TABLE … LIKE … USING deltalog, which would make an entry without a
-        // log.
+        return true; // CREATE TABLE … LIKE … USING deltalog would create an entry without a log.
       }
     }
     return false;

@@ -4,7 +4,7 @@ import java.io.File;
 import org.apache.spark.JobArtifactSet$;
 import org.apache.spark.SparkContext;
 
-/** Gives the jar with these classes to the executors of a context. */
+/** Sends the jar with these classes to the executors of a context. */
 public class ExecutorJar {
   private ExecutorJar() {}
 

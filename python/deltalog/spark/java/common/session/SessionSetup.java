@@ -10,12 +10,12 @@ import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * The parts of a session's setup that extensions cannot do: settings, the last rules of the
- * optimizer, and our jar.
+ * optimizer, and the jar.
  */
 public class SessionSetup {
   /**
-   * The catalog class that notebooks set for the JVM connector. If our jar provides `delta`, this
-   * class is missing.
+   * The catalog class that notebooks set for the JVM connector. The class does not exist if
+   * deltalog provides `delta`.
    */
   private static final String CATALOG_OF_CONNECTOR =
       "org.apache.spark.sql.delta.catalog.DeltaCatalog";
@@ -23,15 +23,15 @@ public class SessionSetup {
   /** The setting for the names of options whose values are hidden in plans. */
   private static final String HIDDEN = "spark.sql.redaction.options.regex";
 
-  /** A pattern for options of stores that may be secrets, the same as in `secrecy.py`. */
+  /** A pattern for storage options that may be secrets, the same as in `secrecy.py`. */
   static final String SECRETS =
       "(?i:^(aws|azure|google)_\\w*(key|sas|credentials)|^fs[.].*[.](key|sas)\\b)";
 
   private SessionSetup() {}
 
   /**
-   * Adds our extensions to an existing session, and thereby to all sessions that are created from
-   * it later.
+   * Adds deltalog's extensions to an existing session, and thereby to all sessions that are created
+   * from it later.
    */
   public static void extend(SparkSession session) {
     Installation.accept();
@@ -44,7 +44,8 @@ public class SessionSetup {
     }
   }
 
-  /** Completes the setup of a session that has our extensions. Further calls have no effect. */
+  /** Completes the setup of a session that has deltalog's extensions. Further calls have no effect.
+   * */
   static void complete(SparkSession session) {
     SQLConf settings = session.sessionState().conf();
     if (isFree(settings.getConfString(SessionGuard.CATALOG, null))) {
@@ -60,7 +61,7 @@ public class SessionSetup {
     ExecutorJar.give(session.sparkContext());
   }
 
-  /** Returns whether our catalog may replace the given session catalog. */
+  /** Returns whether deltalog's catalog may replace the given session catalog. */
   private static boolean isFree(String catalog) {
     return catalog == null
         || catalog.equals(SessionGuard.BUILTIN)

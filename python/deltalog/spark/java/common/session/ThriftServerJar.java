@@ -1,9 +1,9 @@
 package io.deltalog.spark;
 
 /**
- * Refuses to run in a Thrift server that has our jar from `--jars` only. When one of the server's
- * sessions ends, Hive closes the class loader of these jars, and all other sessions can no longer
- * load classes that were not used before.
+ * Refuses to run in a Thrift server whose only deltalog jar comes from `--jars`. When one of the
+ * server's sessions ends, Hive closes the class loader of these jars, and all other sessions can no
+ * longer load classes that were not used before.
  */
 final class ThriftServerJar {
   private static final String SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2";
@@ -14,7 +14,7 @@ final class ThriftServerJar {
     check(System.getProperty("sun.java.command", ""), ThriftServerJar.class.getClassLoader());
   }
 
-  /** Takes the command of the JVM, and the class loader of our classes. */
+  /** Takes the command of the JVM, and the class loader of deltalog's classes. */
   static void check(String command, ClassLoader loader) {
     if (command.contains(SERVER) && loader != ClassLoader.getSystemClassLoader()) {
       throw new IllegalStateException(

@@ -26,8 +26,8 @@ import scala.Option;
 
 /**
  * Resolves the functions of the JVM connector that read a change data feed: table_changes('name',
- * start) and table_changes_by_path('path', start), both with an optional end. Whole numbers are
- * versions; texts and timestamps are times.
+ * start) and table_changes_by_path('path', start), both with an optional end. Integers are
+ * versions; strings and timestamps are times.
  */
 public class ChangeFunctions {
   private static final String BY_NAME = "table_changes";
@@ -36,7 +36,7 @@ public class ChangeFunctions {
   private ChangeFunctions() {}
 
   /**
-   * Returns the table of such a function as a relation with options that ask for the feed; null for
+   * Returns the table of such a function as a relation with options that request the feed; null for
    * any other function.
    */
   static UnresolvedRelation relation(SparkSession session, UnresolvedTableValuedFunction function) {

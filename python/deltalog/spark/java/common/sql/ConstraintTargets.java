@@ -8,8 +8,8 @@ import scala.Product;
 
 /**
  * Refuses to add a constraint to a view. Spark resolves the name in ADD CONSTRAINT as a query does,
- * so that the statement would change the table that the view reads. Also refuses conditions that no
- * write may evaluate.
+ * so the statement would change the table that the view reads. Also refuses conditions that writes
+ * must not evaluate.
  */
 public class ConstraintTargets extends Rule<LogicalPlan> {
   @Override
@@ -31,7 +31,8 @@ public class ConstraintTargets extends Rule<LogicalPlan> {
   }
 
   /**
-   * Checks a constraint of Spark's; the text and the name of its condition are in these positions.
+   * Checks a constraint in Spark's plan; its condition as SQL, and its name, are at these
+   * positions.
    */
   private static void check(Product constraint, String table, StatementTarget target) {
     Attribute[] columns = Plans.list(target.output()).toArray(new Attribute[0]);

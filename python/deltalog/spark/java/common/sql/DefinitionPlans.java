@@ -41,7 +41,7 @@ public class DefinitionPlans {
     this.parser = session.sessionState().sqlParser();
   }
 
-  /** Returns the JSON of a type that is given as SQL text. */
+  /** Returns the JSON of a type that is given in SQL. */
   public String type(String text) throws Exception {
     return parser.parseDataType(text).json();
   }
@@ -129,6 +129,6 @@ public class DefinitionPlans {
   }
 
   private void execute(LogicalPlan plan) {
-    Dataset.ofRows(session, plan); // Executes commands at once.
+    Dataset.ofRows(session, plan); // Creating the Dataset executes the command at once.
   }
 }

@@ -19,8 +19,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.collection.immutable.Seq;
 
 /**
- * Replaces the name of a table by its change data feed where the options of a query ask for the
- * feed. A function that reads the feed is replaced, too (ChangeFunctions). Both happen before Spark
+ * Replaces the name of a table by its change data feed if the options of a query request the feed.
+ * A function that reads the feed is replaced, too (ChangeFunctions). Both happen before Spark
  * resolves names, because Spark does not tell the catalog the options, and the feed has columns
  * that the table does not have.
  */
@@ -65,12 +65,12 @@ public class NamedChangeFeeds extends Rule<LogicalPlan> {
     if (feed == null && (name == null || session.sessionState().catalog().tableExists(name))) {
       throw Bridge.refusals().table(relation.name(), "it is not in the session catalog");
     }
-    return feed == null ? relation : feed; // Spark says that there is no such table.
+    return feed == null ? relation : feed; // Spark raises the error that there is no such table.
   }
 
   /**
-   * Returns the change data feed, or null if the rows of a table are read, or a table that is not
-   * ours.
+   * Returns the change data feed; null if the query reads the rows of the table, or a table that is
+   * not deltalog's.
    */
   private LogicalPlan feed(UnresolvedRelation relation) {
     if (!isAskedFor(relation.options()) || relation.isStreaming()) {
@@ -105,7 +105,7 @@ public class NamedChangeFeeds extends Rule<LogicalPlan> {
     return SubqueryAlias$.MODULE$.apply(Plans.seq(Arrays.asList(qualified)), plan);
   }
 
-  /** Completes a name that is used in a view by the catalog and the namespace of the view. */
+  /** Qualifies a name in a view with the catalog and the namespace of the view. */
   private static List<String> completed(List<String> parts) {
     List<String> place = Plans.list(AnalysisContext$.MODULE$.get().catalogAndNamespace());
     if (place.isEmpty() || parts.size() > 2) {

@@ -64,7 +64,7 @@ public class TableDirectory {
 
   /**
    * Returns the table to which the files of a directory belong. The table's root is the directory
-   * itself, or a parent of it if the directory has the form of a partition's or of the log. Returns
+   * itself, or a parent of it if the directory has the name of a partition or of the log. Returns
    * null if there is no table, or if this cannot be determined; in that case Spark's own write
    * raises the error. A directory with another name is allowed, although a VACUUM of the table
    * would delete its files.

@@ -6,11 +6,12 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The schemas that streams had when Spark analyzed their plans. A stream is started later, and must
- * still have the same schema then, which Spark does not check.
+ * Stores the schemas that streams had when Spark analyzed their plans. A stream is started later,
+ * and must then still have the same schema, but Spark does not check this.
  *
  * <p>Spark passes the same object of options when it asks for the schema and when it starts the
- * stream. This object is the key of the schema, which is dropped when the object is garbage.
+ * stream. This object is the key of the schema, which is dropped when the object is
+ * garbage-collected.
  */
 final class AnalyzedSchemas {
   private static final ReferenceQueue<Object> GONE = new ReferenceQueue<>();

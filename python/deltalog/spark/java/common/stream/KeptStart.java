@@ -11,8 +11,9 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * A file in the query's checkpoint that stores where a stream began whose options name no version
- * (`streams/kept_start.py`). It is written before Spark records the first batch.
+ * A file in the query's checkpoint that stores the first version of a stream whose options do not
+ * name a version number (`streams/kept_start.py`). It is written before Spark records the first
+ * batch.
  */
 final class KeptStart {
   private static final String NAME = "deltalog-start.json";

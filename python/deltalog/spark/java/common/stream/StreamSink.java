@@ -15,12 +15,14 @@ import org.apache.spark.sql.streaming.OutputMode;
 import scala.collection.immutable.Seq;
 
 /**
- * A table that a stream writes to. Each batch is one commit (`streams/sink.py`).
+ * A table to which a stream writes. Each batch is one commit (`streams/sink.py`).
  *
- * <p>Spark calls it in the thread of the query, where a local property has the id of the query.
+ * <p>Spark calls the sink in the thread of the query, in which a local property contains the id of
+ * the query.
  */
 public class StreamSink implements Sink {
-  /** The local property. The class that defines its name moves between releases of Spark. */
+  /** The name of this local property. The class that defines it differs between releases of Spark.
+   * */
   private static final String QUERY = "sql.streaming.queryId";
 
   private static final String ADAPTIVE = "spark.sql.adaptive.enabled";
@@ -52,13 +54,15 @@ public class StreamSink implements Sink {
     this.path = options.getOrElse("path", () -> null);
     stream.put("mode", mode.toString());
     stream.put("partitionBy", Plans.list(partitions));
-    // Spark turns it off in the session of the query, so the session of the user is asked.
+    // Spark turns adaptive execution off in the session of the query, so the setting is read from
+    // the user's session.
     stream.put("isAdaptive", session.sessionState().conf().adaptiveExecutionEnabled());
     Bridge.streamSinks()
         .start(session, TableOptions.json(this.options), Json.text(stream), creates);
   }
 
-  /** Sets the table properties among the stream's options, which Spark has not passed on. */
+  /** Sets the table properties among the stream's options, because Spark does not pass them to the
+   * catalog. */
   public void define(SparkSession session) {
     Bridge.streamSinks().define(session, TableOptions.json(options));
   }

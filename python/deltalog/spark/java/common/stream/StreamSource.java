@@ -19,9 +19,9 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * A table as the source of a stream, which has the rows that are added to the table. Each batch is
- * a relation of files, as in other reads. The core decides which files it has, and Spark's
- * checkpoint stores the progress.
+ * A table as the source of a stream, which returns the rows that are added to the table. Each batch
+ * is a relation of files, as in other reads. The core decides which files belong to a batch, and
+ * Spark's checkpoint stores the progress.
  */
 public final class StreamSource
     implements Source, SupportsAdmissionControl, SupportsTriggerAvailableNow, ReportsSourceMetrics {
@@ -30,7 +30,7 @@ public final class StreamSource
   private final StructType schema;
   private final KeptStart start;
 
-  /** The text that identifies the stream to Python. */
+  /** The string that identifies the stream to Python. */
   private String stream;
 
   /** Whether the first version of the stream has been determined. */
@@ -165,8 +165,8 @@ public final class StreamSource
   public Dataset<Row> getBatch(
       Option<org.apache.spark.sql.execution.streaming.Offset> start,
       org.apache.spark.sql.execution.streaming.Offset end) {
-    // Spark asks for a first batch that was begun before a restart. If the start was not stored, it
-    // must not be determined now, because it may be another one.
+    // Spark requests a first batch that was begun before a restart. If the start was not stored
+    // then, it must not be determined now, because it may have changed.
     String kept = start.isDefined() || isBegun ? null : this.start.read();
     if (kept != null) {
       begin(kept);
@@ -185,7 +185,7 @@ public final class StreamSource
   }
 
   /**
-   * Returns how much has not been read yet. Spark calls it after each check for new rows, also if
+   * Returns how much has not been read yet. Spark calls this after each check for new rows, even if
    * there were none.
    */
   @Override

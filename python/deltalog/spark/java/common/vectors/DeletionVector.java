@@ -24,8 +24,8 @@ import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
  *   <li>Bitmaps are read in place and never unpacked.
  * </ul>
  *
- * A cursor follows the rows, which a reader visits in ascending order. Going backwards works too,
- * but restarts the cursor.
+ * A cursor moves along the marked rows, because readers ask for rows in ascending order. Going
+ * backwards also works, but restarts the cursor.
  */
 public class DeletionVector {
   private static final int PORTABLE = 1681511377;

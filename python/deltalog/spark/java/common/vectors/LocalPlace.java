@@ -27,7 +27,7 @@ final class LocalPlace {
     return path.startsWith("file:");
   }
 
-  /** Refuses to read a file of the table with the root if either of them breaks the rule. */
+  /** Refuses to read a file of the table with this root if the file or the root breaks the rule. */
   static void checkRead(String root, Path file) {
     if (!isLocal(root)) {
       return;
@@ -42,7 +42,7 @@ final class LocalPlace {
                   Paths.get(path, new String[0]), BasicFileAttributes.class, FOLLOWED)
               : found;
     } catch (IOException e) {
-      return; // The code that opens the file says so.
+      return; // The code that opens the file raises the error.
     }
     if (found.isOther()) {
       String hint = "find out who created it, and remove it";
@@ -78,7 +78,8 @@ final class LocalPlace {
       try {
         found = Files.readAttributes(place, BasicFileAttributes.class, UNFOLLOWED);
       } catch (IOException e) {
-        return null; // The code that opens the file says so. A new file is not there.
+        // A new file does not exist yet. For any other file, code that opens it raises the error.
+        return null;
       }
       if (found.isSymbolicLink()) {
         String hint =

@@ -19,17 +19,16 @@ import scala.Option;
 
 /**
  * Shuffles rows before they are written, so that the tasks of the write have about the same amount
- * of data, and the rows of one partition of the table are in few tasks (`write/balance.py`).
+ * of data, and only a few tasks have rows of the same partition of the table (`write/balance.py`).
  *
- * <p>This uses Spark's own REBALANCE. Rows are divided by the values of the partition columns;
- * Spark then joins small parts and divides large ones, by the sizes that the map tasks have
- * written. Without partition columns all rows form one part, which is divided between map tasks:
- * the rows of a map task stay together and in order, unless one task gets several parts. The rows
- * that one map task has written for one partition are not divided.
+ * <p>This uses Spark's own REBALANCE. Rows are divided into parts by the values of the partition
+ * columns; Spark then combines small parts and divides large ones, by the sizes that the map tasks
+ * have written. Without partition columns all rows form one part, which is divided between map
+ * tasks: the rows of a map task stay together and in order. The rows that one map task has written
+ * for one partition are not divided.
  *
- * <p>Whatever number of tasks Spark makes from the parts, all rows of a partition are in one part,
- * unless Spark divides it. So the number of files does not depend on the number of tasks. REBALANCE
- * works only while adaptive execution is on.
+ * <p>All rows of a partition are in one part, unless Spark divides the part. So the number of files
+ * does not depend on the number of tasks. REBALANCE works only while adaptive execution is on.
  */
 public class BalancedRows {
   private static final String DIVIDES =

@@ -47,7 +47,7 @@ public class ChangeWriter {
     StructField[] fields = Arrays.copyOf(columns.fields(), width + 1);
     fields[width] = DataTypes.createStructField(CHANGE_TYPE, DataTypes.StringType, true);
     StructType schema = new StructType(fields);
-    // Spark's Parquet writer finds its columns here.
+    // Spark's Parquet writer reads its columns from this setting.
     Configuration configuration = new Configuration(context.getConfiguration());
     configuration.set(ParquetWriteSupport.SPARK_ROW_SCHEMA(), schema.json());
     TaskAttemptContext own = new TaskAttemptContextImpl(configuration, context.getTaskAttemptID());

@@ -12,7 +12,8 @@ import org.roaringbitmap.RoaringBitmap;
 public class ChangedRows {
   private final boolean matchesOnce;
 
-  /** Removed rows: from a file's number and the upper half of positions to the lower halves. */
+  /** Removed rows: the lower halves of their positions, by the file's number and the upper half of
+   * the positions. */
   private final Map<Long, RoaringBitmap> removed = new HashMap<>();
 
   /**
@@ -32,8 +33,8 @@ public class ChangedRows {
   private BlockOfRows last;
 
   /**
-   * Creates the value; matchesOnce says that a row must not match several rows of the source, as in
-   * most kinds of MERGE.
+   * Creates the collection; with matchesOnce, a row must not match several rows of the source, as
+   * in most kinds of MERGE.
    */
   public ChangedRows(boolean matchesOnce) {
     this.matchesOnce = matchesOnce;
@@ -48,7 +49,7 @@ public class ChangedRows {
   }
 
   /**
-   * Records what happens to a row; see RowAction. Returns whether the row is removed for the first
+   * Records the action for a row; see RowAction. Returns whether the row is removed for the first
    * time.
    */
   public boolean note(int operation, int file, long row) {
@@ -101,7 +102,7 @@ public class ChangedRows {
   }
 
   private static RuntimeException violation() {
-    // Python's dml/cardinality.py looks for this text.
+    // Python's dml/cardinality.py searches for this message.
     return new IllegalStateException(
         "[MERGE_CARDINALITY_VIOLATION] several rows of the source match one row of the table");
   }

@@ -45,10 +45,10 @@ public class ColumnFit {
   }
 
   /**
-   * Returns whether rows have the columns of the table as they are. Spark takes milliseconds to
-   * find that out, which small batches of streams notice. It decides about nested types, and about
-   * columns that are NOT NULL or have a maximum length: rows may have the metadata of such a column
-   * without its values.
+   * Returns whether the rows already have exactly the columns of the table. Spark's own check takes
+   * milliseconds, which slows down small batches of streams. It is still used for nested types, and
+   * for columns that are NOT NULL or have a maximum length, because rows may have the metadata of
+   * such a column without values that comply with it.
    */
   private static boolean isFit(StructType rows, StructType table) {
     StructField[] given = rows.fields();
@@ -133,7 +133,7 @@ public class ColumnFit {
     }
   }
 
-  /** Applies the casts that Spark leaves to writers to the rows. */
+  /** Applies to the rows the casts that Spark leaves to writers. */
   private static Dataset<Row> cast(
       SparkSession session, Dataset<Row> rows, StructType schema, boolean byName) {
     SQLConf conf = session.sessionState().conf();

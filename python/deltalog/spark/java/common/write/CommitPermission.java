@@ -10,12 +10,12 @@ import org.apache.spark.mapred.SparkHadoopMapRedUtil$;
  * Asks the driver whether an attempt of a task may still commit, as Spark's own commit protocols
  * do.
  *
- * <p>It may not if its job has failed, or if another attempt of the same task was faster. Then it
- * deletes its files, because the driver would never learn of them.
+ * <p>An attempt must not commit if its job has failed, or if another attempt of the same task was
+ * faster. Then it deletes its files, because the driver does not know them.
  */
 public class CommitPermission extends OutputCommitter {
 
-  /** Throws an exception if the attempt may not commit, which makes Spark give it up. */
+  /** Throws an exception if the attempt must not commit, so that Spark gives it up. */
   public static void request(TaskAttemptContext context) {
     TaskAttemptID attempt = context.getTaskAttemptID();
     SparkHadoopMapRedUtil$.MODULE$.commitTask(

@@ -11,8 +11,8 @@ import scala.collection.immutable.Map;
 
 /**
  * Records which versions of tables the rows of a dynamic overwrite are read from. For other writes,
- * Spark keeps the analyzed query. For a dynamic overwrite we would get only the optimized query, in
- * which caches and answers from the log may already have replaced tables.
+ * Spark keeps the analyzed query. For a dynamic overwrite, deltalog would get only the optimized
+ * query, in which cached data and values from the log may already have replaced tables.
  */
 public class DynamicOverwrites extends Rule<LogicalPlan> {
   /** The write's option for the keys of planners and the filters of their rows, as JSON. */

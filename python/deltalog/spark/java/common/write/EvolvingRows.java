@@ -41,7 +41,7 @@ public class EvolvingRows extends LogicalPlan {
     return new EvolvingRows(children.head());
   }
 
-  /** Returns the number of parameters of the constructor, by which Spark copies nodes. */
+  /** Returns the number of parameters of the constructor, which Spark needs to copy the node. */
   @Override
   public int productArity() {
     return 1;

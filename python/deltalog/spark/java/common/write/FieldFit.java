@@ -14,8 +14,8 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * Completes values by the fields of a column that they lack, by name and in the column's order, as
- * the JVM connector does where it adds columns.
+ * Adds missing fields to struct values, so that they have all fields of the column, by name and in
+ * the column's order. The JVM connector does the same where it adds columns.
  *
  * <ul>
  *   <li>A field that the value lacks becomes NULL, or keeps the value that it has in an old value.

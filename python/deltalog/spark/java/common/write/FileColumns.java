@@ -20,15 +20,16 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * Converts the columns of rows to the form that they have in the table's files (`write/fit.py`).
+ * Converts the columns of rows to the columns of the table's files (`write/fit.py`).
  *
  * <ul>
  *   <li>With column mapping, columns have their physical names and field ids (PROTOCOL.md, "Writer
  *       Requirements for Column Mapping").
- *   <li>Partition columns become text as in the log, so that the names of directories are exact. If
- *       the files contain these columns too, they come after the table's other columns and keep
- *       their types, and the text is in additional columns (PROTOCOL.md, "Iceberg Compatibility
- *       V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests for comments).
+ *   <li>Partition columns are converted to strings, written as in the log, so that the names of
+ *       directories are exact. If the files contain these columns too, they come after the table's
+ *       other columns and keep their types, and the text is in additional columns (PROTOCOL.md,
+ *       "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests
+ *       for comments).
  *   <li>Void columns and fields are left out.
  *   <li>The last columns of the rows of a statement do not belong to the table, and are not
  *       changed.
@@ -81,8 +82,8 @@ public class FileColumns {
   }
 
   /**
-   * Returns the rows with the partition columns after all other columns of the table, and the text
-   * of their values at the end.
+   * Returns the rows with the partition columns after all other columns of the table, and their
+   * values as strings at the end.
    */
   private Dataset<Row> withDirectories(Dataset<Row> rows) {
     Attribute[] attributes = Projection.attributes(rows);
@@ -124,7 +125,7 @@ public class FileColumns {
   }
 
   /**
-   * Returns the column as text in the form of the log (PROTOCOL.md, "Partition Value
+   * Returns the column as a string, written as in the log (PROTOCOL.md, "Partition Value
    * Serialization").
    *
    * <p>Binary values that are not UTF-8 are refused: directory names would silently replace them.

@@ -28,8 +28,9 @@ import scala.collection.immutable.Seq;
 /**
  * A Spark job that writes files of a table, and the reports of its tasks.
  *
- * <p>Spark's own FileFormatWriter runs the job, with the table's commit protocol. The job is an
- * execution of its own, unless it is a part of another one, as a batch of a stream is.
+ * <p>Spark's own FileFormatWriter runs the job, with the table's commit protocol. The job is a
+ * separate execution in Spark's UI, unless it is part of another execution, such as a batch of a
+ * stream.
  */
 public class FileJob {
   /**
@@ -49,11 +50,11 @@ public class FileJob {
   private final boolean isPartOfExecution;
 
   /**
-   * Creates a job that writes rows. The rows are first converted to the form of the table's files
-   * (FileRows).
+   * Creates a job that writes rows. The rows are first converted to the columns of the table's
+   * files (FileRows).
    *
    * @param description the JSON of `write/job.py`. The values of the partition columns that it
-   *     names are text.
+   *     names are strings.
    * @param marked the columns that the rows have in addition to the table's; null if the
    *     description states them
    */

@@ -10,8 +10,8 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Converts the rows of a write to the form of the table's files, by projections in Spark's plan,
- * which Python describes (`write/rows.py`). Each step may be missing.
+ * Converts the rows of a write to the columns of the table's files, by projections in Spark's plan,
+ * which Python describes (`write/rows.py`). Each step is optional.
  *
  * <ol>
  *   <li>fit: the columns of the table, and their types
@@ -22,8 +22,8 @@ import org.apache.spark.sql.types.StructType;
  *
  * If rows are balanced, they are shuffled last, but before the values of identity columns are
  * counted, because each task must count the rows that it writes. Expressions of the table are
- * resolved with the settings of the session that the rows belong to, which is not always the active
- * session of the thread.
+ * resolved with the settings of the session of the rows, which is not always the active session of
+ * the thread.
  */
 public class FileRows {
   private final SparkSession session;

@@ -8,7 +8,8 @@ final class JobTag {
 
   /** Runs some work so that its jobs in this thread have the tag. */
   static void during(SparkContext context, String tag, Runnable work) {
-    // If the write has set the tag on the thread for its other jobs, the tag must stay.
+    // If the write has already set the tag on this thread for its other jobs, the tag must not be
+    // removed.
     boolean isNew = !context.getJobTags().contains(tag);
     if (isNew) {
       context.addJobTag(tag);

@@ -10,10 +10,10 @@ import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
 
 /**
- * Hadoop's local file system, which sets the permissions of new files without help.
+ * Hadoop's local file system, changed to set the permissions of new files within the JVM.
  *
- * <p>Where Hadoop has no native library, which is the usual case, it starts a process, `chmod`, for
- * each file and for its checksum. That takes longer than to write a small file.
+ * <p>Without its native library, which is the usual case, Hadoop starts a `chmod` process for each
+ * file and for its checksum file. That takes longer than writing a small file.
  */
 public final class LocalTableFiles extends LocalFileSystem {
   private static final String CLASS = "fs.file.impl";
@@ -30,7 +30,7 @@ public final class LocalTableFiles extends LocalFileSystem {
   static Configuration in(Configuration job) {
     if (job.getClass(CLASS, LocalFileSystem.class) == LocalFileSystem.class) {
       job.setClass(CLASS, LocalTableFiles.class, LocalFileSystem.class);
-      // Hadoop would keep it for everything else in the process.
+      // Otherwise Hadoop would cache it for everything else in the process.
       job.setBoolean("fs.file.impl.disable.cache", true);
     }
     return job;

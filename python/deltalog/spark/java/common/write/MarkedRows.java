@@ -3,8 +3,8 @@ package io.deltalog.spark;
 import java.util.Map;
 
 /**
- * Describes what the rows of a job have in addition to the table's columns: the markers of a
- * statement (RowAction), and rules about the rows.
+ * Describes the markers of a statement (RowAction), which the rows of a job have in addition to the
+ * table's columns, and rules for such rows.
  */
 public class MarkedRows {
   /** The rows of a plain write, which have only the table's columns. */

@@ -34,7 +34,8 @@ import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
  *   <li>from the condition of a join into each side whose rows without a match it drops.
  * </ul>
  *
- * They stop everywhere else, for example at aggregates, limits and windows. Then all rows matter.
+ * They are not pushed through other nodes, such as aggregates, limits and windows. Below these, all
+ * rows matter.
  */
 public class ReadFilters {
   private static final List<Expression> NONE = Collections.emptyList();
@@ -77,8 +78,8 @@ public class ReadFilters {
   }
 
   /**
-   * Returns, as one text, the conditions that only read columns of the relation; an empty text if
-   * there are none.
+   * Returns, as one SQL string, the conditions that only read columns of the relation; an empty
+   * string if there are none.
    */
   public static String text(LogicalPlan relation, List<Expression> conditions) {
     List<Expression> found = new ArrayList<>();

@@ -14,7 +14,7 @@ public class RowAction {
    */
   public static final int WRITE = 2;
 
-  /** A row of the target and a row of the source match, whether or not a clause applies to them. */
+  /** A row of the target matches a row of the source, even if no clause applies to them. */
   public static final int MATCHED = 4;
 
   /** The clause is a WHEN NOT MATCHED BY SOURCE. */

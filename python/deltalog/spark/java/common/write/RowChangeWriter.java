@@ -5,9 +5,9 @@ import org.apache.spark.sql.execution.datasources.OutputWriter;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Takes the rows of a statement: the table's columns, followed by the marker columns (RowAction).
- * Rows that are to be written go to the writer of the file, without the markers; rows to remove are
- * recorded; changes go to the change data feed.
+ * Writes the rows of a statement, which have the table's columns, followed by the marker columns
+ * (RowAction). Rows that are to be written go to the writer of the file, without the markers; rows
+ * to remove are recorded; changes go to the change data feed.
  */
 public class RowChangeWriter extends OutputWriter {
   private final OutputWriter file;

@@ -39,8 +39,8 @@ public class RowRules {
 
   /** Returns the rows with the generated columns computed and all rows checked. */
   public Dataset<Row> enforced(Dataset<Row> rows) {
-    // Generated columns are computed from the values in the form in which they are stored, and may
-    // be partition columns themselves.
+    // Generated columns are computed from the values that will be stored, and may be partition
+    // columns themselves.
     Dataset<Row> made = asStored(rows);
     if (!computed.isEmpty()) {
       made = asStored(computed(made));
@@ -130,9 +130,9 @@ public class RowRules {
   }
 
   /**
-   * Returns the position of the column to which the checks are attached. It is no longer NOT NULL
-   * then, which matters for Parquet's schema. It is not void: files do not have such columns, so
-   * that Spark would not evaluate the checks.
+   * Returns the position of the column to which the checks are attached. This column is then no
+   * longer NOT NULL, which affects Parquet's schema. It must not be void, because files do not
+   * contain void columns, so Spark would not evaluate the checks.
    */
   private static int carrier(Projection rows) {
     int carrier = -1;
@@ -149,7 +149,7 @@ public class RowRules {
     return Math.max(carrier, 0);
   }
 
-  /** Returns the text of the error, with the values of the columns that the condition reads. */
+  /** Returns the error message, with the values of the columns that the condition reads. */
   private Column text(Dataset<Row> rows, String rule, Column condition) {
     AttributeSet read =
         rows.select(Plans.seq(List.of(condition))).queryExecution().analyzed().references();
@@ -168,8 +168,8 @@ public class RowRules {
   }
 
   /**
-   * Returns a condition of ours on marker columns. Columns of the table may have the same names,
-   * but they come earlier.
+   * Resolves a condition of deltalog on marker columns. Columns of the table may have the same
+   * names, but they come before the marker columns.
    */
   private static Column condition(Object sql, Projection rows) {
     if (sql == null) {

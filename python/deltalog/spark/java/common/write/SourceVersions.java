@@ -20,8 +20,8 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
  * plan, including subqueries, common table expressions and views. The optimized plan is not
  * suitable, because answers from the log and cached data may have replaced relations in it.
  *
- * <p>Versions that the query requests explicitly, for example by VERSION AS OF, are left out: the
- * user asked for old rows.
+ * <p>Versions that the query requests explicitly, for example by VERSION AS OF, are left out,
+ * because the user has requested old rows.
  */
 public class SourceVersions {
   private static final List<String> TIME_TRAVEL =
@@ -34,8 +34,8 @@ public class SourceVersions {
   private SourceVersions() {}
 
   /**
-   * Returns a list of two for each DeltalogFileIndex in the plan: the planner's key, and the text
-   * of the conditions that the relevant rows meet (`ReadFilters.java`).
+   * Returns, for each DeltalogFileIndex in the plan, a list of the planner's key and the SQL
+   * condition that the relevant rows meet (`ReadFilters.java`).
    */
   public static List<List<String>> of(TreeNode<?> plan) {
     SourceVersions sources = new SourceVersions();

@@ -13,9 +13,10 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * Casts values that Spark's rules do not accept for a column of another type, such as text for a
- * column of numbers. As in the JVM connector, such a value is cast by the rules of ANSI SQL, so a
- * value that does not fit is an error. This only applies under the store assignment policy ANSI.
+ * Casts values that Spark's rules do not accept for a column of another type, such as a string for
+ * a column of numbers. As in the JVM connector, such a value is cast by the rules of ANSI SQL, so a
+ * value that does not fit raises an error. This only applies under the store assignment policy
+ * ANSI.
  */
 public class StoredCast {
   private final SQLConf conf;

@@ -55,7 +55,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   private transient TaskPartitions partitions;
   private transient ChangedRows changed;
 
-  /** The files that this attempt has named: from the complete path to the place in the table. */
+  /** The files that this attempt has named: the place in the table, by the complete path. */
   private transient Map<String, Place> places;
 
   private transient List<String> opened;
@@ -163,12 +163,12 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     return named;
   }
 
-  /** Returns the text of the partition values of a new file in a directory. */
+  /** Returns the partition values, as strings, of a new file in a directory. */
   protected String[] partitionValues(int task, String directory) {
     return partitions.ofFileIn(directory);
   }
 
-  /** Adds everything to the report that the task has done in addition to writing files. */
+  /** Adds the task's other results to the report, besides the files. */
   protected void addTo(TaskReport added, int task) throws IOException {
     if (changed != null) {
       changed.reportTo(added);
@@ -243,8 +243,8 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
       try {
         path.getFileSystem(context.getConfiguration()).delete(path, false);
       } catch (IOException e) {
-        // No version refers to the file, so VACUUM will remove it. Users must see the failure of
-        // the task instead.
+        // If the file cannot be deleted, VACUUM removes it later, because no version refers to it.
+        // Users must see the failure of the task, and not this one.
       }
     }
   }

@@ -50,7 +50,7 @@ public class TableParquetFormat extends ParquetFileFormat {
    * are shredded.
    */
   private static SparkSession unshredding(SparkSession session, StructType schema) {
-    // A column of that name only causes an unnecessary copy.
+    // If a table's column has that name, the only effect is an unnecessary copy.
     if (!schema.json().contains("\"variant\"")) {
       return session;
     }

@@ -8,11 +8,11 @@ import java.util.Set;
 import org.apache.spark.sql.catalyst.InternalRow;
 
 /**
- * The partition values of the files of one task, as text in the form of the log.
+ * The partition values of the files of one task, as strings that are written as in the log.
  *
- * <p>Spark names a new file by the directory of its partition, and the directory may be the same
- * for NULL and for some text. But Spark announces the values of a partition before it creates the
- * partition's first file.
+ * <p>Spark identifies the partition of a new file by its directory, but the directory may be the
+ * same for NULL and for a certain string. However, Spark passes the values of a partition before it
+ * creates the partition's first file.
  */
 public class TaskPartitions {
   private final boolean opensSeveral;

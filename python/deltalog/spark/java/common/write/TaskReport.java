@@ -8,8 +8,7 @@ import java.util.List;
 import org.roaringbitmap.RoaringBitmap;
 
 /**
- * The result of one attempt of a task, in the form that the core's `write::task_report` reads and
- * describes.
+ * The result of one attempt of a task, encoded as the core's `write::task_report` describes.
  *
  * <p>Only bytes are sent to the driver, so neither its class loaders nor the serializer that users
  * have chosen matter.
@@ -37,7 +36,8 @@ public class TaskReport {
   }
 
   /**
-   * Adds a complete file of a kind, by its path in the table and the text of its partition values.
+   * Adds a complete file of some kind, with its path in the table and its partition values as
+   * strings.
    */
   public void addFile(int kind, String path, List<String> partitionValues, WrittenFile file)
       throws IOException {
@@ -71,7 +71,7 @@ public class TaskReport {
     addRows(MATCHED_ROWS, key, rows);
   }
 
-  /** Adds rows of the target that match a row of the source and stay. */
+  /** Adds rows of the target that match a row of the source and are not removed. */
   public void addStaying(long key, RoaringBitmap rows) throws IOException {
     addRows(STAYING_ROWS, key, rows);
   }

@@ -28,8 +28,8 @@ public class TaskTracker implements WriteTaskStatsTracker {
   public void newRow(String path, InternalRow row) {}
 
   /**
-   * Returns an empty result, in a class of Spark's that every serializer which users may choose
-   * knows.
+   * Returns an empty result, whose class is Spark's, so that every serializer that users may choose
+   * can serialize it.
    */
   @Override
   public WriteTaskStats getFinalStats(long commitMilliseconds) {

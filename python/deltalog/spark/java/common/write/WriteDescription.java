@@ -18,8 +18,8 @@ import org.apache.spark.sql.classic.SparkSession;
 /** Describes the rows of a write for Python, before the write begins (`write/request.py`). */
 public class WriteDescription {
   /**
-   * The node that Spark puts on top of the plan of a stream's batch. The class moves between
-   * releases.
+   * The class of the node that Spark puts on top of the plan of a stream's batch. Its package
+   * differs between releases.
    */
   private static final String BATCH = "WriteToMicroBatchDataSourceV1";
 
