@@ -164,10 +164,9 @@ and `(?s)` at the beginning. In an SQL string, a backslash is written twice.""",
     ),
     (
         "Random values",
-        (
-            "These functions return another value for each row. They can only be used in values that are assigned, "
-            "because conditions and rules must be deterministic. They take no seed."
-        ),
+        """\
+These functions return another value for each row. They can only be used in values that are assigned, because
+conditions and rules must be deterministic. They take no seed.""",
         [
             ("`uuid()`", "length(uuid())"),
             ("`rand()`, `random()`: a DOUBLE from 0 up to, but not including, 1", "floor(rand())"),

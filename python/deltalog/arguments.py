@@ -256,8 +256,7 @@ def table_options(
     name: str | None,
     description: str | None,
 ) -> TableOptions:
-    """Checks and returns the definition of a new table. A single partition column may be given without a list.
-    """
+    """Checks and returns the definition of a new table. A single partition column may be given without a list."""
     columns = None if partition_by is None else names_argument(partition_by, "partition_by", one=True)
     return TableOptions(columns, options_argument(configuration, "configuration"), name, description)
 

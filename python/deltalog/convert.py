@@ -149,8 +149,8 @@ def convert_to_delta(
 
     Raises:
         TableAlreadyExistsError: there is a table, and the mode is `error`.
-        InvalidArgumentError: there are no files, the partition columns are not those of the files, a partition value
-            does not have its type, or there is another table inside the directory. The message names the paths.
+        InvalidArgumentError: there are no files, the partition columns differ from the files, a partition value does
+            not have its type, or there is another table inside the directory. The message names the paths.
         SchemaMismatchError: a column has different types in two files, or is not allowed in a table.
         CorruptDataError: a file is not Parquet.
         UnsupportedFeatureError: a column has a type that Delta does not support, or a property cannot be set by a

@@ -177,7 +177,7 @@ def _computed(parts: list[Any]) -> list[Fragment]:
         distributed.wait(futures)
         fragments: list[Fragment] = client.gather(futures)
         return fragments
-    if scheduler is threaded.get:  # The other threads of a pool continue, too, so wait until the last one has ended.
+    if scheduler is threaded.get:  # The other threads continue, too: this waits for all of them.
         count = dask.config.get("num_workers", None) or dask.system.CPU_COUNT
         with ThreadPoolExecutor(count) as pool:
             return list(dask.compute(*parts, scheduler=pool))

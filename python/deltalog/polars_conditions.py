@@ -125,7 +125,7 @@ def _value(scalar: dict[str, Any]) -> Any:
         case "Datetime", [micros, "Microseconds", zone]:
             moment = _EPOCH + timedelta(microseconds=micros)
             return moment if zone is None else moment.replace(tzinfo=timezone.utc)
-        case "Decimal", [unscaled, *_, scale]:  # In some releases, the precision comes between these two values.
+        case "Decimal", [unscaled, *_, scale]:  # Some releases have the precision between these two values.
             return Decimal(
                 f"{unscaled}E-{scale}"
             )  # Parsing a string is exact, unlike arithmetic with decimals.

@@ -64,7 +64,7 @@ def tree(expression: Any) -> Node:
     try:
         _, [buffer] = expression.__reduce__()
         constants = pyarrow.ipc.open_file(buffer).get_batch(0).columns
-        message = pyarrow.ipc.read_message(buffer.slice(8))  # The schema comes after the magic bytes of the file.
+        message = pyarrow.ipc.read_message(buffer.slice(8))  # It follows the magic bytes of the file.
         return _built(_metadata(bytes(message.metadata)), constants)
     except (pyarrow.ArrowException, LookupError, TypeError, ValueError, struct.error) as error:
         raise NotTranslated from error

@@ -57,7 +57,15 @@ def page(root: Path) -> str:
                 "yes" if reads and variant in writers else "no",
             )
         )
-    titles = ("feature", "what it is", "who must support it", "implied by version", "property", "read", "write")
+    titles = (
+        "feature",
+        "what it is",
+        "who must support it",
+        "implied by version",
+        "property",
+        "read",
+        "write",
+    )
     return (START + markdown(titles, rows)).rstrip("\n") + "\n"
 
 

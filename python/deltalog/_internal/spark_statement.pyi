@@ -44,9 +44,9 @@ class SparkStatement:
         read, and not returned, if partition values or statistics show that the condition is true for all of their rows.
 
         For the conflict rules, the transaction has read the rows for which the filter is true, or all rows with
-        `reads_whole_table`. With `keeps_matches`, it also depends on the other rows of these files: a commit that deletes
-        some of them is a conflict. It has also read the rows for which one of `source_filters` is true, because the
-        source of a MERGE was computed from them; an empty filter is true for all rows.
+        `reads_whole_table`. With `keeps_matches`, it also depends on the other rows of these files: a commit that
+        deletes some of them is a conflict. It has also read the rows for which one of `source_filters` is true, because
+        the source of a MERGE was computed from them; an empty filter is true for all rows.
         """
     @property
     def has_feed(self) -> bool:

@@ -322,7 +322,7 @@ class DeltalogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         import pyarrow
 
-        if not isinstance(partition, FragmentPartition):  # Spark passes a placeholder if there are no partitions.
+        if not isinstance(partition, FragmentPartition):  # A placeholder of Spark if there are no partitions.
             return
         # Spark requires exactly its own types, including nullability.
         expected = arrow_schema(self._schema)

@@ -472,7 +472,7 @@ class DeltaTable(
 
     def _repr_html_(self) -> str | None:
         """Returns the table as HTML for notebooks: size, columns, and last commits."""
-        from deltalog.table.notebook import table_html  # Imported here because only notebooks need this module.
+        from deltalog.table.notebook import table_html  # Imported here because only notebooks need it.
 
         return table_html(self) if "_opened" in self.__dict__ else None
 

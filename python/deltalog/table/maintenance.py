@@ -106,7 +106,9 @@ class TableMaintenance(TableHandle):
         files with its method `delete()`.
         """
         if inventory is not None and not full:
-            refused = InvalidArgumentError("an inventory replaces the listing of all files, so full cannot be False")
+            refused = InvalidArgumentError(
+                "an inventory replaces the listing of all files, so full cannot be False"
+            )
             raise hinted(refused, "pass full=True, or no inventory")
         versions = versions_argument(keep_versions)
         arguments = VacuumArguments(

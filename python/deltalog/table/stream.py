@@ -78,7 +78,7 @@ class StreamBacklog(Facts):
     versions: int
     """The number of versions, including a version that was only partly read."""
     files: int
-    """The number of files: those of the first snapshot, and of commits that the stream has already listed."""
+    """The number of files in the first snapshot, and in commits that the stream has already listed."""
     bytes: int
     """The total size of these files."""
 

@@ -12,8 +12,8 @@ PAGE = ROOT / "docs" / "differences.md"
 START = """# Statements that differ from the JVM connector
 
 The interop tests run {count} statements with the JVM connector and with deltalog, on the same Spark, and compare
-results, rows, columns, properties, protocol and history. This page lists the statements that differ. All others have
-the same effect in both, or both refuse them. The page is generated from the table in
+results, rows, columns, properties, protocol and history. This page lists the statements that differ. All other
+statements have the same effect in both, or both refuse them. The page is generated from the table in
 `tests/interop/side_by_side/statements`, by `python -m tests.interop.side_by_side.page`.
 """
 

@@ -78,7 +78,7 @@ def growth_of(table: "DeltaTable", last: int | None = None) -> list[Size]:
 
 
 class _Rows:
-    """Sums up the rows of files, of which some may have no row count in the log."""
+    """Sums up the rows of files. Some files may have no row count in the log."""
 
     def __init__(self) -> None:
         self._known = 0

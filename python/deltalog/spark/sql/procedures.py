@@ -434,7 +434,9 @@ PROCEDURES = {
                 ),
                 Parameter("dry_run", "BOOLEAN", "write nothing, and return what would be done", "false"),
                 Parameter("z_order", "ARRAY<STRING>", "the columns by which rows are ordered", "NULL"),
-                Parameter("curve", "STRING", "the curve of the order: hilbert (the default) or zorder", "NULL"),
+                Parameter(
+                    "curve", "STRING", "the curve of the order: hilbert (the default) or zorder", "NULL"
+                ),
                 Parameter(
                     "full", "BOOLEAN", "cluster all files of a clustered table, not only new ones", "false"
                 ),
@@ -511,7 +513,9 @@ PROCEDURES = {
                     "the partition columns with their types, as in CREATE TABLE; inferred by default",
                     "NULL",
                 ),
-                Parameter("statistics", "BOOLEAN", "collect statistics from the footers of the files", "true"),
+                Parameter(
+                    "statistics", "BOOLEAN", "collect statistics from the footers of the files", "true"
+                ),
                 _DRY_RUN,
             ],
             convert.CONVERTED,

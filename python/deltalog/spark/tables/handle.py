@@ -42,8 +42,7 @@ class TableHandle:
         return self._spark.read.format("deltalog").options(**self._store)
 
     def _refresh(self, version: int | None) -> None:
-        """Makes Spark recompute cached rows of the table, which are outdated after the commit of the version.
-        """
+        """Makes Spark recompute cached rows of the table, which are outdated after the commit of the version."""
         if not is_connect(self._spark):
             location, _ = location_in(self._spark, self._path, self._store)
             refresh(Jvm.of(self._spark), self._spark._jsparkSession, location.uri, version)

@@ -35,8 +35,7 @@ Changed = DataFrame | ServerTarget | Target
 
 
 def with_own_columns(spark: SparkSession, rows: DataFrame, columns_id: str) -> DataFrame:
-    """Returns a DataFrame of a table. Conditions and values of the table's statements may refer to its columns.
-    """
+    """Returns a DataFrame of a table. Conditions and values of the table's statements may refer to its columns."""
     own = Jvm.of(spark).new("OwnColumns", columns_id)
     return DataFrame(own.shown(spark._jsparkSession, rows._jdf), spark)
 

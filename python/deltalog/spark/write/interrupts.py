@@ -85,7 +85,7 @@ class RunningWrite:
     @contextmanager
     def tagging(self) -> Iterator[None]:
         """Gives the tag to all jobs that this thread starts. A `FileJob` and a statement tag their jobs themselves."""
-        from deltalog.spark.jvm.connections import one_connection  # Imported here because the module needs py4j.
+        from deltalog.spark.jvm.connections import one_connection  # Imported here because it needs py4j.
 
         with one_connection(self._session._gateway_client):
             context = self._session.sparkContext()

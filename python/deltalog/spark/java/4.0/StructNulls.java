@@ -37,7 +37,7 @@ import scala.Option;
 import scala.collection.Iterator;
 
 /**
- * Reads structs of which a file has none of the requested fields. Spark 4.0 would return NULL for
+ * Reads structs when a file has none of their requested fields. Spark 4.0 would return NULL for
  * such a struct. So one more field of the struct is read, which shows in which rows the struct is
  * NULL. It is placed after the requested fields, where Spark ignores it. Runs in tasks.
  */
@@ -63,8 +63,10 @@ public class StructNulls extends GuardedReader {
   /** Prepares the configuration of a scan. */
   static void configure(Configuration conf) {}
 
-  /** Returns Spark's reader of these columns. For files with such structs, it reads additional
-   * fields. */
+  /**
+   * Returns Spark's reader of these columns. For files with such structs, it reads additional
+   * fields.
+   */
   static GuardedReader guarded(
       Function1<PartitionedFile, Iterator<?>> reader,
       String root,
@@ -172,8 +174,10 @@ public class StructNulls extends GuardedReader {
     return read;
   }
 
-  /** Returns the element field of a list, as Spark determines it. Some writers do not write a group
-   * around the elements. */
+  /**
+   * Returns the element field of a list, as Spark determines it. Some writers do not write a group
+   * around the elements.
+   */
   private static Type elements(GroupType list) {
     if (list.getLogicalTypeAnnotation() == null && list.isRepetition(Type.Repetition.REPEATED)) {
       return list;
@@ -206,8 +210,10 @@ public class StructNulls extends GuardedReader {
     return null;
   }
 
-  /** Returns a field of a file as an additional field to read. It is renamed if a requested field
-   * has the same name. */
+  /**
+   * Returns a field of a file as an additional field to read. It is renamed if a requested field
+   * has the same name.
+   */
   private static StructField other(
       Type stored, StructType read, ParquetToSparkSchemaConverter converter) {
     StructField field = converter.convert(new MessageType("other", stored)).fields()[0];
@@ -219,8 +225,10 @@ public class StructNulls extends GuardedReader {
     return new StructField(field.name() + " (other)", field.dataType(), true, id.build());
   }
 
-  /** Returns the field of a struct that is cheapest to read. Of a nested struct, only one field is
-   * kept. */
+  /**
+   * Returns the field of a struct that is cheapest to read. Of a nested struct, only one field is
+   * kept.
+   */
   private static Type cheapest(GroupType struct) {
     Type cheapest = null;
     for (Type field : struct.getFields()) {
@@ -238,8 +246,10 @@ public class StructNulls extends GuardedReader {
     return type.isRepetition(Type.Repetition.REPEATED) || type.getLogicalTypeAnnotation() != null;
   }
 
-  /** INT96 timestamps and dates come last, because Spark may refuse to read old values of these
-   * types. */
+  /**
+   * INT96 timestamps and dates come last, because Spark may refuse to read old values of these
+   * types.
+   */
   private static int cost(Type type) {
     if (!type.isPrimitive()) {
       return isRepeated(type) ? 1000 : 100 + cost(type.asGroupType().getType(0));

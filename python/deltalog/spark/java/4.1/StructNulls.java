@@ -7,7 +7,7 @@ import scala.Function1;
 import scala.collection.Iterator;
 
 /**
- * Reads structs of which a file has none of the requested fields. From 4.1 on, Spark itself reads
+ * Reads structs when a file has none of their requested fields. From 4.1 on, Spark itself reads
  * another field of such a struct, which shows in which rows it is NULL, unless a setting requests
  * the behaviour of 4.0.
  */

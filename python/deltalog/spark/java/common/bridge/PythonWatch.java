@@ -38,8 +38,9 @@ final class PythonWatch implements Runnable {
   /** The calls that were given up, with the reasons. */
   private final Map<ClientServerConnection, String> givenUp = new HashMap<>();
 
-  /** The time of Python's last answer to any call; at first the time when this object was created.
-   * */
+  /**
+   * The time of Python's last answer to any call; at first the time when this object was created.
+   */
   private long lastAnswer = System.nanoTime();
 
   private boolean isRunning;

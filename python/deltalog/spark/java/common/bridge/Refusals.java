@@ -43,9 +43,7 @@ public interface Refusals {
   /** A call of a procedure without a table. */
   RuntimeException noTable(String procedure);
 
-  /**
-   * An expression in a table's log that is not allowed; refusal is the JSON of RuleRefusal.
-   */
+  /** An expression in a table's log that is not allowed; refusal is the JSON of RuleRefusal. */
   RuntimeException expression(String refusal);
 
   /** A use of features that this build of Spark does not support, for the given reason. */

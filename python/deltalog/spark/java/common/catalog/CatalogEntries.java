@@ -82,8 +82,10 @@ public class CatalogEntries {
     return options;
   }
 
-  /** Returns the options with which a deltalog table is opened, or null if the name belongs to
-   * something else. */
+  /**
+   * Returns the options with which a deltalog table is opened, or null if the name belongs to
+   * something else.
+   */
   public static Map<String, String> options(Identifier name) {
     return options(name, isPath(name) ? null : find(name));
   }

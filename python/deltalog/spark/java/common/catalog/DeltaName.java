@@ -34,8 +34,10 @@ public final class DeltaName {
   private static final String OFF = "false";
   private static final Set<String> VALUES = Set.of("true", OFF, AUTO);
 
-  /** The last value of `alias_delta` that was passed to `enable`. It applies to sessions and
-   * contexts without the setting. */
+  /**
+   * The last value of `alias_delta` that was passed to `enable`. It applies to sessions and
+   * contexts without the setting.
+   */
   private static volatile String chosen = AUTO;
 
   private static volatile Found found;
@@ -58,8 +60,10 @@ public final class DeltaName {
     session.sparkContext().conf().set(SETTING, chosen);
   }
 
-  /** Throws an exception if the setting is invalid, or if it requires the name but another source
-   * has it. */
+  /**
+   * Throws an exception if the setting is invalid, or if it requires the name but another source
+   * has it.
+   */
   static void check() {
     Option<SparkContext> application = SparkContext$.MODULE$.getActive();
     String value = application.isEmpty() ? AUTO : application.get().conf().get(SETTING, AUTO);

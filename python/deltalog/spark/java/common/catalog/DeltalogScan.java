@@ -39,8 +39,9 @@ public class DeltalogScan
     return new DeltalogScan(table, columns, bytes);
   }
 
-  /** Returns whether the size only includes the files that remain after the filters of the query.
-   * */
+  /**
+   * Returns whether the size only includes the files that remain after the filters of the query.
+   */
   public boolean isPruned() {
     return size >= 0;
   }

@@ -36,9 +36,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  *   <li>SupportsDeleteV2 lets the analyzer resolve DELETE. AUTOMATIC_SCHEMA_EVOLUTION is left out,
  *       because the analyzer would change the table, even to explain a statement.
  *   <li>SupportsPartitionManagement is for SHOW PARTITIONS. A partition exists only while it has
- *   rows.
+ *       rows.
  *   <li>V2TableWithV1Fallback is for streams: Spark finds their source and sink through the catalog
- *   entry that the table returns.
+ *       entry that the table returns.
  * </ul>
  */
 public class DeltalogTable

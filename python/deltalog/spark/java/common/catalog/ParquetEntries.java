@@ -149,8 +149,10 @@ public class ParquetEntries {
     return elsewhere;
   }
 
-  /** Returns the path of a directory relative to another directory; null if it is not inside the
-   * other. */
+  /**
+   * Returns the path of a directory relative to another directory; null if it is not inside the
+   * other.
+   */
   private static String below(Path root, Path directory) {
     String beginning = root.toString() + "/";
     String path = directory.toString();

@@ -89,8 +89,9 @@ public class TableNames {
     return null;
   }
 
-  /** Returns the name with these parts; null if it is in a catalog other than the session catalog.
-   * */
+  /**
+   * Returns the name with these parts; null if it is in a catalog other than the session catalog.
+   */
   public static TableIdentifier identifier(SparkSession session, List<String> parts) {
     int size = parts.size();
     String current = session.sessionState().catalogManager().currentCatalog().name();

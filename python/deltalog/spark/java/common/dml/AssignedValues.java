@@ -45,8 +45,10 @@ public class AssignedValues {
     return aligned("alignUpdateAssignments", columns, assignments);
   }
 
-  /** Returns the same for a new row, in which columns without an assignment have their default
-   * values. */
+  /**
+   * Returns the same for a new row, in which columns without an assignment have their default
+   * values.
+   */
   public Expression[] inserted(Attribute[] columns, Seq<Assignment> assignments) {
     return aligned("alignInsertAssignments", columns, assignments);
   }

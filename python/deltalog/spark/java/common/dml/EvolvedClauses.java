@@ -23,9 +23,7 @@ public class EvolvedClauses {
   private final List<Attribute> target;
   private final List<Attribute> source;
 
-  /**
-   * The attributes of columns that are added or get another type, by their names in lower case.
-   */
+  /** The attributes of columns that are added or get another type, by their names in lower case. */
   private final Map<String, Attribute> evolved = new HashMap<>();
 
   private final EvolvedTarget made;
@@ -249,8 +247,9 @@ public class EvolvedClauses {
     return Plans.seq(made);
   }
 
-  /** Returns the assignments as they were written, with columns resolved as far as they are known.
-   * */
+  /**
+   * Returns the assignments as they were written, with columns resolved as far as they are known.
+   */
   private Seq<Assignment> explicit(Seq<Assignment> assignments, boolean adds) {
     List<Assignment> made = new ArrayList<>();
     for (Assignment assignment : Plans.each(assignments)) {

@@ -41,8 +41,9 @@ public enum FeatureGroup {
     return lost().containsKey(this);
   }
 
-  /** Throws an error if the group cannot be used. The error names the group and the missing
-   * symbols. */
+  /**
+   * Throws an error if the group cannot be used. The error names the group and the missing symbols.
+   */
   void require() {
     if (isLost()) {
       throw Bridge.refusals().feature(refusal(this));

@@ -33,8 +33,10 @@ final class Installation {
 
   private Installation() {}
 
-  /** Throws an exception that names the jars that do not fit together, if there are any. Checks
-   * only once per JVM. */
+  /**
+   * Throws an exception that names the jars that do not fit together, if there are any. Checks only
+   * once per JVM.
+   */
   static synchronized void check() {
     if (problem == null) {
       problem = found();

@@ -29,8 +29,10 @@ import org.apache.spark.unsafe.types.UTF8String;
  * string), or the unscaled digits of a large decimal.
  */
 public class OrderedColumn implements Serializable {
-  /** The number of bytes of a value that are compared. It is limited because statistics only
-   * contain a prefix of strings. */
+  /**
+   * The number of bytes of a value that are compared. It is limited because statistics only contain
+   * a prefix of strings.
+   */
   private static final int PREFIX = 128;
 
   private static final int NUMBER = 0;

@@ -12,8 +12,10 @@ abstract class Improvement extends NodeChange<LogicalPlan> {
   private final AtomicBoolean hasWarned;
   private final String failure;
 
-  /** Creates the optimization; failure is the message of the warning, and hasWarned states whether
-   * it was already logged. */
+  /**
+   * Creates the optimization; failure is the message of the warning, and hasWarned states whether
+   * it was already logged.
+   */
   protected Improvement(String failure, AtomicBoolean hasWarned) {
     this.failure = failure;
     this.hasWarned = hasWarned;

@@ -63,7 +63,7 @@ public class MetadataFields extends NodeChange<Expression> {
     return source == null ? plan : new ProjectExec(Plans.seq(columns), source);
   }
 
-  /** Returns null unless the columns are those of the scan and one struct. */
+  /** Returns null unless the columns are the scan's columns and one struct. */
   private static MetadataFields of(Seq<NamedExpression> projected) {
     MetadataFields found = null;
     for (NamedExpression column : Plans.each(projected)) {

@@ -17,8 +17,10 @@ import org.apache.spark.sql.connector.catalog.CatalogManager;
 public final class NamedRows {
   private NamedRows() {}
 
-  /** Returns the rows of a table under its full name; the given name may lack the catalog and the
-   * database, which are then the current ones. */
+  /**
+   * Returns the rows of a table under its full name; the given name may lack the catalog and the
+   * database, which are then the current ones.
+   */
   public static Dataset<Row> named(SparkSession session, Dataset<Row> rows, String name)
       throws ParseException {
     List<String> parts =

@@ -30,8 +30,10 @@ final class BoundText {
 
   private BoundText() {}
 
-  /** Returns a condition with its markers, given the expression to which Spark has parsed it; null
-   * if it has no markers. */
+  /**
+   * Returns a condition with its markers, given the expression to which Spark has parsed it; null
+   * if it has no markers.
+   */
   static BoundText of(String text, Expression parsed) {
     List<Expression> found = new ArrayList<>();
     collect(parsed, found);
@@ -98,15 +100,18 @@ final class BoundText {
     return "concat(" + String.join(", ", all) + ")";
   }
 
-  /** Returns an SQL expression for a string constant. It does not rely on escapes in quoted
-   * strings, because their meaning depends on settings. */
+  /**
+   * Returns an SQL expression for a string constant. It does not rely on escapes in quoted strings,
+   * because their meaning depends on settings.
+   */
   private static String constant(String text) {
     String bytes = HexFormat.of().formatHex(text.getBytes(StandardCharsets.UTF_8));
     return "CAST(X'" + bytes + "' AS STRING)";
   }
 
-  /** Returns an SQL expression that writes a constant with the value and the type of a parameter.
-   * */
+  /**
+   * Returns an SQL expression that writes a constant with the value and the type of a parameter.
+   */
   private static String value(String marker) {
     String escaped =
         "replace(replace(CAST("

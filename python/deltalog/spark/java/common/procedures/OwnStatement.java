@@ -49,8 +49,9 @@ public class OwnStatement {
     return call(TableNames.SESSION_CATALOG + "." + ProcedurePlans.NAMESPACE, given);
   }
 
-  /** Returns the arguments that are expressions, in the order in which they occur in the statement.
-   * */
+  /**
+   * Returns the arguments that are expressions, in the order in which they occur in the statement.
+   */
   private List<String> expressionTexts() {
     List<String> given = new ArrayList<>();
     for (Map.Entry<String, Object> argument : expressions.entrySet()) {
@@ -95,8 +96,10 @@ public class OwnStatement {
     return arguments;
   }
 
-  /** Returns the conditions that contain parameter markers, by the names of the procedure's
-   * parameters. */
+  /**
+   * Returns the conditions that contain parameter markers, by the names of the procedure's
+   * parameters.
+   */
   Map<String, BoundText> bound() {
     return bound;
   }
@@ -135,8 +138,10 @@ public class OwnStatement {
     return tokens.isEnd() ? statement : null;
   }
 
-  /** Parses a change of a table that Spark's parser could not parse; returns null for other
-   * statements. */
+  /**
+   * Parses a change of a table that Spark's parser could not parse; returns null for other
+   * statements.
+   */
   public static OwnStatement change(String text, ParserInterface spark) throws ParseException {
     SqlTokens tokens = new SqlTokens(text);
     String explain = explained(tokens);
@@ -494,8 +499,10 @@ public class OwnStatement {
     return tokens.isEnd() ? statement : null;
   }
 
-  /** Parses properties in parentheses, whose names and values are strings; returns null if there
-   * are none. */
+  /**
+   * Parses properties in parentheses, whose names and values are strings; returns null if there are
+   * none.
+   */
   private static Map<String, String> properties(SqlTokens tokens, ParserInterface spark)
       throws ParseException {
     Map<String, String> properties = new LinkedHashMap<>();

@@ -24,14 +24,18 @@ public class ProcedurePlans {
 
   private ProcedurePlans() {}
 
-  /** Returns the plan with the procedure if it calls one of deltalog's, regardless of the current
-   * catalog. */
+  /**
+   * Returns the plan with the procedure if it calls one of deltalog's, regardless of the current
+   * catalog.
+   */
   public static LogicalPlan resolved(LogicalPlan plan) throws Exception {
     return replaced(plan, new ArrayList<>(), true, given -> given);
   }
 
-  /** Returns the plan of a statement. The parsed call has only the arguments whose values are not
-   * known yet. */
+  /**
+   * Returns the plan of a statement. The parsed call has only the arguments whose values are not
+   * known yet.
+   */
   public static LogicalPlan of(LogicalPlan plan, OwnStatement statement, ParserInterface spark)
       throws Exception {
     List<Expression> arguments = new ArrayList<>();

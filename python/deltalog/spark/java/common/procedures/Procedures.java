@@ -36,8 +36,10 @@ public class Procedures implements ProcedureCatalog {
     return load(name.name(), true);
   }
 
-  /** Returns a procedure. If `hasResult` is false, its rows are not shown. Throws an error if there
-   * is no such procedure. */
+  /**
+   * Returns a procedure. If `hasResult` is false, its rows are not shown. Throws an error if there
+   * is no such procedure.
+   */
   public UnboundProcedure load(String name, boolean hasResult) {
     String description = Bridge.procedures().describe(name.toLowerCase(Locale.ROOT));
     return new DeltalogProcedure(Json.object(description), hasResult);

@@ -27,8 +27,9 @@ public class DeltalogFileIndex implements FileIndex {
   private final Listings listings = new Listings();
   private volatile long size = -1;
 
-  /** Whether the log may contain the number of rows; false as soon as it is known that it does not.
-   * */
+  /**
+   * Whether the log may contain the number of rows; false as soon as it is known that it does not.
+   */
   private volatile boolean answers = true;
 
   /**

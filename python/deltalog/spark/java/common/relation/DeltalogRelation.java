@@ -137,8 +137,10 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
     Bridge.writes().insert(sparkSession(), TableOptions.json(options()), data, overwrite);
   }
 
-  /** Returns a copy of the same class, so that INSERT INTO works with it and the defaults still
-   * apply. */
+  /**
+   * Returns a copy of the same class, so that INSERT INTO works with it and the defaults still
+   * apply.
+   */
   @Override
   public HadoopFsRelation copy(
       FileIndex index,

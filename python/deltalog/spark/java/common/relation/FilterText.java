@@ -87,8 +87,9 @@ public class FilterText extends NodeChange<Expression> {
     return simple.transform(new FilterText()).sql();
   }
 
-  /** Returns an expression in a form for people, in which columns are qualified with their tables.
-   * */
+  /**
+   * Returns an expression in a form for people, in which columns are qualified with their tables.
+   */
   public static String qualified(Expression expression) {
     return Plans.simplified(expression, OneRowRelation$.MODULE$.apply()).sql();
   }

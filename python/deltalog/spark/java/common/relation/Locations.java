@@ -180,8 +180,10 @@ public class Locations {
     return ((org.apache.spark.sql.classic.SparkSession) session).sessionState().newHadoopConf();
   }
 
-  /** Returns the scheme with which Hadoop accesses a store; null if it has no file system class for
-   * it. */
+  /**
+   * Returns the scheme with which Hadoop accesses a store; null if it has no file system class for
+   * it.
+   */
   private static String hadoop(String scheme, Configuration settings) {
     for (String name : names(scheme)) {
       try {

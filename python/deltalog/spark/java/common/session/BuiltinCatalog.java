@@ -21,8 +21,10 @@ public class BuiltinCatalog {
     return SQLConf$.MODULE$.withExistingConf(builtin, () -> loaded(catalog, name));
   }
 
-  /** Throws the exception unchanged: Scala methods do not declare checked exceptions, but callers
-   * expect this one. */
+  /**
+   * Throws the exception unchanged: Scala methods do not declare checked exceptions, but callers
+   * expect this one.
+   */
   private static Table loaded(TableCatalog catalog, Identifier name) {
     try {
       return catalog.loadTable(name);

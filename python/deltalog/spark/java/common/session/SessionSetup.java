@@ -44,8 +44,9 @@ public class SessionSetup {
     }
   }
 
-  /** Completes the setup of a session that has deltalog's extensions. Further calls have no effect.
-   * */
+  /**
+   * Completes the setup of a session that has deltalog's extensions. Further calls have no effect.
+   */
   static void complete(SparkSession session) {
     SQLConf settings = session.sessionState().conf();
     if (isFree(settings.getConfString(SessionGuard.CATALOG, null))) {

@@ -21,8 +21,9 @@ import scala.collection.immutable.Seq;
  * the query.
  */
 public class StreamSink implements Sink {
-  /** The name of this local property. The class that defines it differs between releases of Spark.
-   * */
+  /**
+   * The name of this local property. The class that defines it differs between releases of Spark.
+   */
   private static final String QUERY = "sql.streaming.queryId";
 
   private static final String ADAPTIVE = "spark.sql.adaptive.enabled";
@@ -61,8 +62,10 @@ public class StreamSink implements Sink {
         .start(session, TableOptions.json(this.options), Json.text(stream), creates);
   }
 
-  /** Sets the table properties among the stream's options, because Spark does not pass them to the
-   * catalog. */
+  /**
+   * Sets the table properties among the stream's options, because Spark does not pass them to the
+   * catalog.
+   */
   public void define(SparkSession session) {
     Bridge.streamSinks().define(session, TableOptions.json(options));
   }

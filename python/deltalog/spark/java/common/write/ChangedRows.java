@@ -12,8 +12,10 @@ import org.roaringbitmap.RoaringBitmap;
 public class ChangedRows {
   private final boolean matchesOnce;
 
-  /** Removed rows: the lower halves of their positions, by the file's number and the upper half of
-   * the positions. */
+  /**
+   * Removed rows: the lower halves of their positions, by the file's number and the upper half of
+   * the positions.
+   */
   private final Map<Long, RoaringBitmap> removed = new HashMap<>();
 
   /**
