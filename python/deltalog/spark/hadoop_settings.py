@@ -151,7 +151,7 @@ def _s3_log_store(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _region_of(host: str) -> str:
-    """Returns the region in the name of an Amazon host, such as `s3.eu-west-1.amazonaws.com`; empty if there is none."""
+    """Returns the region in an Amazon host name, such as `s3.eu-west-1.amazonaws.com`; empty if there is none."""
     parts = host.removesuffix(_AMAZON).split(".")
     return parts[-1] if parts[0] == "s3" and len(parts) > 1 else ""
 
