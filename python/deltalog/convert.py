@@ -154,7 +154,7 @@ def convert_to_delta(
         SchemaMismatchError: a column has different types in two files, or is not allowed in a table.
         CorruptDataError: a file is not Parquet.
         UnsupportedFeatureError: a column has a type that Delta does not support, or a property cannot be set by a
-        conversion.
+            conversion.
     """
     plan = plan_conversion(
         uri,

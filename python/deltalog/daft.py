@@ -37,7 +37,7 @@ def read(
         storage_options: storage options, if `table` is a path or URL, and for the workers. Daft sends them with the
             tasks. Without them, workers use the settings in their environment.
         credential_provider: provides credentials for the store, see `DeltaTable`. Daft sends the provider with the
-        tasks, too.
+            tasks, too.
 
     Raises:
         ExtraRequiredError: Daft is not installed.

@@ -110,7 +110,7 @@ def write(
     Raises:
         ExtraRequiredError: Dask is not installed.
         DeltaError: the same errors as `begin_write` and `DistributedWrite.commit`. An error of the computation itself
-        is raised unchanged.
+            is raised unchanged.
     """
     frames = _dask()
     if not isinstance(frame, frames.DataFrame):

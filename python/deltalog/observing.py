@@ -49,7 +49,7 @@ def progress(show: Callable[[Progress], object] | None = None) -> AbstractContex
     Raises:
         InvalidArgumentError: `show` is not a function.
         Exception: an exception that `show` has raised. It is raised again at the end of the block; `show` is not called
-        again.
+            again.
     """
     if show is not None and not callable(show):
         raise wrong_argument("show", show, "a function of one argument, or None")

@@ -129,8 +129,8 @@ class DistributedWrite:
             MissingFileError: a file of a fragment does not exist.
             CorruptDataError: a file does not have the size that its fragment states.
             CommitConflictError: another writer has committed a change that conflicts with this write. The files are
-            deleted. CommitStateUnknownError: it is not known whether the commit succeeded; `DeltaTable.find_commit`
-            finds out.
+                deleted.
+            CommitStateUnknownError: it is not known whether the commit succeeded; `DeltaTable.find_commit` finds out.
                 The files are kept, and `abort` refuses to delete them.
         """
     def abort(self) -> None:
@@ -138,7 +138,7 @@ class DistributedWrite:
 
         Raises:
             InvalidArgumentError: the write was already committed or aborted, or it is not known whether it was
-            committed.
+                committed.
         """
     def __enter__(self) -> DistributedWrite: ...
     def __exit__(self, exception_type: object, exception: object, traceback: object) -> Literal[False]: ...

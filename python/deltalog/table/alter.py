@@ -316,7 +316,7 @@ class TableAlterer:
 
         Raises:
             InvalidArgumentError: the value of the expression does not have the column's type, or the column is
-            generated.
+                generated.
         """
         return self._commit(TableChange.set_default(column, default), commit_properties)
 

@@ -359,7 +359,7 @@ class DeltaTable(
             MissingFileError: a file of this version no longer exists.
             CommitConflictError: another writer has changed the table that was to be replaced.
             UnsupportedFeatureError: a shallow clone would be in another store, or the table that would be replaced has
-            a feature that deltalog cannot write.
+                a feature that deltalog cannot write.
         """
         location = location_argument(target_uri, "target_uri")
         metrics, version, roots = _internal.clone_table(

@@ -157,8 +157,9 @@ class TableMaintenance(TableHandle):
 
         Raises:
             InvalidArgumentError: the predicate uses columns that are not partition columns, or the table is pinned to a
-            version. MissingFileError, CorruptDataError: a file cannot be read. CommitConflictError: another writer has
-            changed the metadata or the protocol.
+                version.
+            MissingFileError, CorruptDataError: a file cannot be read.
+            CommitConflictError: another writer has changed the metadata or the protocol.
         """
         metrics, version = _internal.recompute_statistics(
             self._newest_to_change(), predicate, all_files, dry_run, commit_arguments(commit_properties)

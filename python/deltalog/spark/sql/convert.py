@@ -180,8 +180,10 @@ def converted(
     Args:
         directory: the directory.
         entry: the directory's entry in the session catalog, which defines the columns, and becomes the entry of a Delta
-        table. defaults: properties of the table, unless the entry has them. statistics: whether minima, maxima and NULL
-        counts are collected in addition to row counts. dry_run: whether nothing is committed.
+            table.
+        defaults: properties of the table, unless the entry has them.
+        statistics: whether minima, maxima and NULL counts are collected in addition to row counts.
+        dry_run: whether nothing is committed.
     """
     uri, store, partition_by, user_metadata, time_zone = directory
     options, columns = TableOptions(configuration=defaults), None

@@ -116,7 +116,7 @@ def complete_definition(jvm: Jvm, session: Any, options: Mapping[str, str]) -> N
 
     Args:
         options: the options, with their names as the user has spelled them, because names of properties are
-        case-sensitive.
+            case-sensitive.
     """
     properties = {name: value for name, value in options.items() if name.lower().startswith("delta.")}
     if not properties:

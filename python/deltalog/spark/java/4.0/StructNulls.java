@@ -247,7 +247,7 @@ public class StructNulls extends GuardedReader {
   }
 
   /**
-   * INT96 timestamps and dates come last, because Spark may refuse to read old values of these
+   * Timestamps and dates come last, because Spark may refuse to read old values of these
    * types.
    */
   private static int cost(Type type) {
