@@ -1,9 +1,9 @@
-"""Archives the classes that Spark loads, so that the JVMs of tests start with 9 seconds of work instead of 15.
+"""Archives the classes that Spark loads, so that starting the JVM of a test takes 9 seconds of processor time, not 15.
 
     python -m scripts.class_archive
 
-The archive is for the PySpark and the Java of this interpreter, and is stored in its environment. A JVM with other
-classes ignores it.
+The archive fits the PySpark and the Java of this interpreter, and is stored in its environment. A JVM with different
+classes ignores the archive.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from pathlib import Path
 
 ARCHIVE = Path(sys.prefix) / "spark-classes.jsa"
 
-# A test's driver lives for minutes and runs most of its code once, so that optimizing it costs more than it gains. The
-# room for compiled code would be a fifth then, and sweeping it would take a fifth of the time.
+# A test's driver lives for minutes and runs most of its code once, so optimizing that code would cost more than it
+# gains. The size of the code cache is set, because the default without the optimizing compiler is a fifth of it, and
+# sweeping so small a cache would take a fifth of the processor time.
 OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=240m")
 
 # This program does what most tests do.
@@ -35,8 +36,8 @@ spark.createDataFrame([(1, "a")], "a int, b string").collect()
 
 
 def java_options(archive: Path = ARCHIVE) -> str:
-    """Returns the options of the JVMs of tests."""
-    # With its log, a JVM that cannot use the archive would say so in the output.
+    """Returns the options with which tests start JVMs."""
+    # Without this option, a JVM that cannot use the archive would print a warning into the test's output.
     shared = (f"-XX:SharedArchiveFile={archive}", "-Xlog:disable") if archive.is_file() else ()
     return " ".join((*OPTIONS, *shared))
 
@@ -70,9 +71,10 @@ def make(archive: Path) -> None:
             check=False,
         )
         if ran.returncode != 0 or not made.is_file():
-            raise SystemExit(f"{ran.stdout}\nclass_archive: the JVM has written no archive")
+            raise SystemExit(f"{ran.stdout}\nclass_archive: the JVM did not write an archive")
         archive.unlink(missing_ok=True)
-        # The archive is first written to another file, so that it is never incomplete.
+        # The archive is written to a temporary file first, so that a program that finds it never gets an incomplete
+        # one.
         beside = archive.with_suffix(".new")
         beside.write_bytes(made.read_bytes())
         beside.rename(archive)

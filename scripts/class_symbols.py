@@ -1,4 +1,4 @@
-"""The symbols outside of this package to which Java classes refer, by groups of features, as `LinkCheck` reads them."""
+"""Lists the symbols of other packages that our Java classes use, by groups of features. `LinkCheck` reads the list."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ _KINDS = {_METHOD: "class", _INTERFACE_METHOD: "interface"}
 
 @dataclass
 class Class:
-    """The references of a class file: classes with their kinds (as far as they are known) and members, and the types
-    that it extends and implements. `own` are the classes of its own package, including those in types of parameters.
+    """The references in a class file: the classes that it uses, with their members and their kinds as far as these are
+    known, and the types that it extends and implements. `own` are the classes of its own package that it uses, also as
+    types of parameters.
     """
 
     name: str
@@ -44,7 +45,9 @@ class Class:
 
 
 def constants(content: bytes) -> tuple[dict[int, tuple[int, bytes]], int]:
-    """Returns the constants of a class file (tag and content) by their numbers, and the position after them."""
+    """Returns the constant pool of a class file (each constant's tag and content, by its number), and the position
+    after it.
+    """
     [count] = struct.unpack_from(">H", content, 8)
     at, number, found = 10, 1, {}
     while number < count:
@@ -57,7 +60,7 @@ def constants(content: bytes) -> tuple[dict[int, tuple[int, bytes]], int]:
 
 
 def read(content: bytes, own: str) -> Class:
-    """Returns the references of a class file of the package `own`."""
+    """Reads the references in a class file that belongs to the package `own`."""
     pool, at = constants(content)
 
     def text(number: int) -> str:
@@ -90,10 +93,11 @@ def symbols(
     entries: Mapping[str, Iterable[str]] = ENTRIES,
     uses: Mapping[str, Iterable[str]] = USES,
 ) -> str:
-    """Returns the list of all symbols that are neither Java's nor of the package `own`.
+    """Returns the list of all used symbols, apart from those of Java and of the package `own`.
 
-    It has a section for each group of features: the classes of the group, and what they need and the first group does
-    not. That one also needs what the entries of the others extend, because the JVM loads these with its own classes.
+    It has a section for each group of features, with the classes of the group and the symbols that only this group
+    needs, not the first group. The first group's section also has the types that the entries of other groups extend,
+    because the JVM loads these types together with the classes of the first group.
     """
     classes = [read(content, own) for content in contents]
     by_outer: dict[str, list[Class]] = defaultdict(list)
@@ -124,7 +128,7 @@ def _outer(name: str) -> str:
 def _entries(
     by_outer: Mapping[str, list[Class]], own: str, entries: Mapping[str, Iterable[str]]
 ) -> list[Class]:
-    """Returns only the types that the entries of groups other than the first one extend and implement."""
+    """Returns references to the types that the entries of all groups but the first extend and implement."""
     waiting = [f"{own}.{name}" for group, names in entries.items() if group != READ for name in names]
     known = {each.name: each for inner in by_outer.values() for each in inner}
     found: dict[str, Class] = {}
@@ -137,7 +141,7 @@ def _entries(
 
 
 def _symbols(classes: Iterable[Class], own: str, known: set[str]) -> list[str]:
-    """Returns the lines for the references of classes, without those that are already known."""
+    """Returns the lines of a section for the references of classes, leaving out symbols that an earlier section has."""
     kinds: dict[str, str] = {}
     members: dict[str, set[str]] = defaultdict(set)
     for each in classes:
@@ -156,7 +160,7 @@ def _symbols(classes: Iterable[Class], own: str, known: set[str]) -> list[str]:
 
 
 def _pairs(lines: Iterable[str]) -> set[str]:
-    """Returns the names of the classes in a list, and the names of their members after their class's name."""
+    """Returns the names of the classes in a list, and pairs of a class's name and a member's name."""
     pairs, owner = set(), ""
     for line in lines:
         kind, name = line.split(" ", 1)

@@ -1,7 +1,8 @@
 """Writes docs/cli.md: every command with its options and examples.
 
-The page comes from the parsers. The examples are run, and where their output is the same everywhere, it is shown.
-`--check` only compares the page.
+The page is made from the argument parsers. The examples are run, and the page shows output that does not depend on the
+machine or the time.
+`--check` fails if the page is not up to date, and writes nothing.
 """
 
 from __future__ import annotations
@@ -67,11 +68,11 @@ SESSION = (
     "deltalog show trips --where 'km > 10' --json --at 0",
     "deltalog show nothing",
 )
-"""The commands at the beginning of the page, whose output is the same everywhere."""
+"""The commands at the beginning of the page. Their output does not depend on the machine or the time."""
 
 
 def prepare(place: Path) -> None:
-    """Makes the tables of the examples in a directory."""
+    """Creates the tables that the examples use in a directory."""
     trips = pa.table({"city": ["Oslo", "Rome", "Oslo"], "km": [4.5, 12.0, 7.5]})
     write_deltalake(place / "trips", trips, partition_by=["city"])
     write_deltalake(place / "trips", pa.table({"city": ["Rome"], "km": [1.5]}), mode="append")
@@ -92,7 +93,9 @@ def prepare(place: Path) -> None:
 
 
 def carry_out(command: str) -> int:
-    """Runs a line of an example in this process: commands, pipes between them, and output into a file."""
+    """Runs a line of an example in this process. The line may have several commands with pipes between them, and may
+    write the output to a file.
+    """
     code, given = 0, b""
     for part in _split(command, "|"):
         words = list(part)
@@ -134,7 +137,7 @@ def _captured(words: list[str], given: bytes) -> tuple[int, bytes]:
 
 
 def _session() -> str:
-    """Returns commands and what they print, in a directory of their own."""
+    """Runs `SESSION` in a temporary directory, and returns the commands with their output."""
     lines = []
     with tempfile.TemporaryDirectory() as place, contextlib.chdir(place):
         prepare(Path(place))
@@ -170,7 +173,7 @@ def _described(name: str, verb: Verb) -> str:
 
 
 def _actions(parser: Parser) -> list[argparse.Action]:
-    """Returns the arguments, without those that all commands have."""
+    """Returns a command's arguments, without those that all commands have."""
     return [
         action for action in parser._actions if action.dest not in ("help", "option", "allow_root", "form")
     ]
@@ -192,7 +195,7 @@ def _cell(text: str) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """Breaks lines, but none within code."""
+    """Breaks the lines of a text, but not within code in backticks."""
     import textwrap
 
     hidden = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", "\0"), text)

@@ -1,7 +1,7 @@
-"""Draws the pictures of docs/how-it-works.md: `python -m scripts.drawings`. `--check` only compares them.
+"""Draws the pictures of docs/how-it-works.md: `python -m scripts.drawings`. `--check` fails if one is not up to date.
 
-A picture has its own colors, which can be read on white and on black: boxes are filled, and words outside of boxes have
-a gray between the two.
+The colors of a picture can be read on a white and on a black background: boxes are filled, and words outside of boxes
+are gray.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ FILLS = {
     "lost": ("#c62828", "#ffffff"),
     "mark": ("#f9a825", "#000000"),
 }
-"""The colors of boxes by what they show: the box, and the words in it."""
+"""The colors of each kind of box: for the box itself, and for the words in it."""
 
 
 class Drawing:
-    """A picture that grows by boxes, words and arrows."""
+    """A picture to which boxes, words and arrows are added."""
 
     def __init__(self, width: int, height: int, title: str) -> None:
         self._head = (
@@ -141,7 +141,7 @@ def vectors() -> Drawing:
 
 
 def conflicts() -> Drawing:
-    """Two writers that have read one version."""
+    """Two writers that commit after reading the same version."""
     drawing = Drawing(700, 330, "Two writers commit at the same time")
     drawing.words(20, 58, "writer A", bold=True)
     drawing.words(20, 198, "writer B", bold=True)
@@ -168,7 +168,9 @@ def conflicts() -> Drawing:
 
 
 def graph(text: str) -> Drawing:
-    """Draws the arrows of a flowchart of Mermaid (`a --> b`), each box above those that its arrows lead to."""
+    """Draws the boxes and arrows of a Mermaid flowchart (`a --> b`), with each box above the boxes that its arrows
+    lead to.
+    """
     arrows = re.findall(r"^ *([\w/]+) --> ([\w/]+)$", text, re.MULTILINE)
     heights: dict[str, int] = {}
 
@@ -199,7 +201,7 @@ def graph(text: str) -> Drawing:
 
 
 def drawings() -> dict[str, str]:
-    """Returns the pictures by the names of their files."""
+    """Returns the pictures by their file names."""
     made = {"log": log, "checkpoint": checkpoint, "vectors": vectors, "conflicts": conflicts}
     return {f"{name}.svg": draw().svg() for name, draw in made.items()}
 

@@ -1,9 +1,9 @@
-"""Divides the Java classes into groups of features. If the jar does not fit a build of Spark, some groups may be
-unusable (`FeatureGroup.java`).
+"""Divides the Java classes into groups of features. If a build of Spark lacks classes that a group needs, only that
+group cannot be used (`FeatureGroup.java`).
 
-Classes outside of a group use its classes only through its entries, after asking `FeatureGroup`. So a class belongs to
-all groups whose entries lead to it. Classes that can be reached without entries belong to the first group, which
-everything else needs.
+Classes outside of a group use the group only through its entry classes, after asking `FeatureGroup` whether it works.
+So a class belongs to every group with an entry from which it can be reached. Classes that can be reached without
+entries belong to the first group, which all other groups need.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 
 READ = "read"
 
-# The classes that Spark and Python name, and the classes with which a group begins.
+# The entry classes of each group: classes that Spark or Python call by name, and those through which other groups use
+# the group.
 ENTRIES = {
     READ: (
         "AnalyzerHook",
@@ -70,7 +71,7 @@ ENTRIES = {
 }
 
 
-# The classes of the first group that refer to entries of other groups. Each asks `FeatureGroup` first.
+# The classes of the first group that use entries of other groups. Each of them asks `FeatureGroup` first.
 USES = {
     "BaseCatalog": ("Procedures",),
     "DeltalogSource": ("StreamSink", "StreamSource"),
@@ -94,7 +95,9 @@ USES = {
 
 
 class UngroupedError(Exception):
-    """An entry is missing, no entry leads to a class, or one is used by a class that is not in `USES`."""
+    """An entry class does not exist, a class cannot be reached from any entry, or an entry is used by a class that is
+    not in `USES`.
+    """
 
 
 def grouped(
@@ -102,9 +105,10 @@ def grouped(
     by_group: Mapping[str, Iterable[str]],
     uses: Mapping[str, Iterable[str]] = USES,
 ) -> dict[str, set[str]]:
-    """Returns the classes of each group, from the classes to which each class refers, and the entries of the groups.
+    """Returns the classes of each group. The arguments are the classes to which each class refers, and the groups'
+    entries.
 
-    `uses` are the entries that classes of the first group may use.
+    `uses` are the entries of other groups that each class of the first group may use.
     """
     entries = {name for names in by_group.values() for name in names}
     gone = entries - references.keys()
@@ -114,7 +118,7 @@ def grouped(
     allowed = {(name, entry) for name, names in uses.items() for entry in names}
     if used != allowed:
         raise UngroupedError(
-            "USES of scripts/feature_groups.py differs from the code: a use of an entry comes after a look at "
+            "USES of scripts/feature_groups.py differs from the code; each use must ask FeatureGroup first; "
             f"FeatureGroup; new are {sorted(used - allowed)}, gone are {sorted(allowed - used)}"
         )
     groups = {
@@ -124,14 +128,14 @@ def grouped(
     ungrouped = references.keys() - set().union(*groups.values())
     if gone or ungrouped:
         raise UngroupedError(
-            f"scripts/feature_groups.py has entries that are no classes, {sorted(gone)}, or lacks one for "
+            f"scripts/feature_groups.py has entries that are not classes: {sorted(gone)}, or lacks one for "
             f"{sorted(ungrouped)}"
         )
     return groups
 
 
 def _reached(references: Mapping[str, Iterable[str]], names: Iterable[str], beyond: set[str]) -> set[str]:
-    """Returns the classes that can be reached from some classes without passing through others."""
+    """Returns the classes that can be reached from `start` without passing through the classes in `without`."""
     found: set[str] = set()
     waiting = list(names)
     while waiting:

@@ -1,5 +1,5 @@
-"""Checks that the folders of the core are floors: a folder imports only from the folders above it in `FLOORS`, and the
-folders on a floor form no circle. Tests may import anything.
+"""Checks that the folders of the core are layers, called floors: a folder imports only from folders that `FLOORS`
+lists before it, and the folders inside a floor do not import each other in a circle. Tests may import anything.
 """
 
 import re
@@ -36,7 +36,7 @@ FLOORS = {
 ROOT = {"lib.rs", "engine.rs", "operations/mod.rs"}
 TEST_FILE = re.compile(r"(^|/)(\w+_tests?|tests?|testing|test_table)(\.rs|/)")
 PATH = re.compile(r"(?<![\w$:])(?:crate|super)(?:(?:::\w+)+|(?=::))")
-# The actions, the features and the schema of a table refer to each other, as in the protocol.
+# Circles are allowed here, because the protocol's actions, features and schema refer to each other.
 CIRCLES = {"protocol"}
 
 
@@ -46,11 +46,13 @@ class CoreImport(Import):
 
     file: str
     target: str
-    """The module that the path leads to."""
+    """The module to which the path refers."""
 
 
 def floor_of(module: str) -> str | None:
-    """Returns the floor of a module, or of a file, below the sources. The root of the crate has none."""
+    """Returns the floor of a module or file, given by its path below the sources. The root of the crate is on no
+    floor.
+    """
     parts = module.removesuffix(".rs").split("/")
     return next((name for name in ("/".join(parts[:2]), parts[0]) if name in FLOORS), None)
 
@@ -76,7 +78,7 @@ def imports(sources: Path = SOURCES) -> Iterator[CoreImport]:
         if file in ROOT or TEST_FILE.search(file):
             continue
         if importer is None:
-            sys.exit(f"{file}: the file is on no floor; add its folder to FLOORS in scripts/floors.py")
+            sys.exit(f"{file}: the file does not belong to a floor; add its folder to FLOORS in scripts/floors.py")
         module = file.removesuffix("/mod.rs").removesuffix(".rs").split("/")
         for number, line in code(source):
             for found in PATH.finditer(line):
@@ -88,7 +90,9 @@ def imports(sources: Path = SOURCES) -> Iterator[CoreImport]:
 
 
 def folder_imports(found: Iterable[CoreImport], sources: Path = SOURCES) -> dict[tuple[str, str], Import]:
-    """Returns an import for each pair of folders on a floor: one that imports, and one from which it does."""
+    """Returns one import for each pair of folders of the same floor in which the first folder imports from the
+    second.
+    """
     edges: dict[tuple[str, str], Import] = {}
     for each in found:
         if each.imported == each.importer and each.imported not in CIRCLES:

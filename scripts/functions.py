@@ -1,6 +1,6 @@
 """Writes FUNCTIONS.md: every operator and function of conditions and values, with an example and its result.
 
-The results come from the built package. `--check` only compares the page with them.
+The built package computes the results. `--check` fails if the page is not up to date, and writes nothing.
 """
 
 import sys
@@ -233,7 +233,7 @@ Structs are assigned by the names of their fields, in any order. Arrays, structs
 
 
 def result(example: str) -> str:
-    """Returns the value of an example, as it would be written in SQL."""
+    """Evaluates an example and returns its value as a SQL literal."""
     row = pa.table({"row": pa.array([0], pa.int32())})
     (value,) = pa.table(_internal.evaluate(row, example, "UTC"))["value"].to_pylist()
     return shown(value)
@@ -280,7 +280,7 @@ def page() -> str:
 
 
 def further() -> list[str]:
-    """Returns the functions that only Spark evaluates, in expressions of tables that other engines have defined."""
+    """Returns the functions that only Spark evaluates, in table expressions that other engines have defined."""
     always, _ = _internal.rule_functions()
     return sorted(set(always) - set(_internal.function_names()))
 

@@ -1,10 +1,10 @@
-"""Fetches Hadoop's connector for S3, through which Spark reads and writes data files, for the tests of object stores.
+"""Fetches Hadoop's S3 connector, which Spark needs to read and write data files in the tests of object stores.
 
     python -m scripts.hadoop_aws DIRECTORY
 
-PySpark has the other jars of Hadoop, but not this one. The connector depends on Amazon's whole SDK in one jar of more
-than half a gigabyte. Only the modules that it uses are fetched, 12 MB in total, in the same way as in
-`jvm_connector.py`.
+PySpark has the other jars of Hadoop, but not this one. The connector depends on a single jar with Amazon's whole SDK,
+of more than half a gigabyte. This script fetches only the modules of the SDK that the connector uses, 12 MB in total,
+in the same way as `jvm_connector.py`.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from pathlib import Path
 
 from scripts.jvm_connector import fetch, spark_jars
 
-# The versions that the connector of Hadoop 3.5.0 was built with.
+# The versions with which the connector of Hadoop 3.5.0 was built.
 SDK = "2.35.4"
 ACCELERATOR = "1.3.1"
 MODULES = ("s3", "sts", "s3-transfer-manager", "apache-client", "netty-nio-client")
-# Spark already has these, some of them in newer versions.
+# Spark already ships these modules, some of them in newer versions.
 EXCLUDED = ("io.netty", "org.slf4j", "org.apache.httpcomponents", "commons-logging", "commons-codec")
 
 
 def hadoop_version() -> str:
-    """Returns the version of the Hadoop in PySpark."""
+    """Returns the version of Hadoop that PySpark contains."""
     [jar] = spark_jars().glob("hadoop-client-api-*.jar")
     return jar.stem.removeprefix("hadoop-client-api-")
 

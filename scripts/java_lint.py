@@ -1,12 +1,12 @@
-"""Checks the format of the Java sources, and looks for known mistakes in them.
+"""Checks the format of the Java sources, and looks for common mistakes in them.
 
     python -m scripts.java_lint TOOLS          checks: google-java-format, then Error Prone, whose warnings are errors
     python -m scripts.java_lint TOOLS --fix    formats the sources
 
 TOOLS is a directory for the jars of both tools. They are fetched if they are missing.
 
-The sources are compiled for the Spark of this interpreter. The sources for older releases are compiled when the
-wheel is built, with the warnings of javac.
+The sources are checked for the Spark release of this interpreter. The sources for older releases are only compiled,
+with javac's warnings, when the wheel is built.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from scripts.spark_jars import JAVA, SOURCES, javac, sources, version_class
 FORMATTER = ("com.google.googlejavaformat", "google-java-format", "1.28.0")
 # Both are the newest versions that run on Java 17.
 CHECKER = ("com.google.errorprone", "error_prone_core", "2.42.0")
-# Warnings that do not apply here: split texts have no empty parts at their end, errors while closing are not lost, and
-# some methods override one only in newer releases of Spark.
+# These warnings do not apply here: the strings that we split have no empty parts at their end, errors while closing
+# are not lost, and some methods override a method of Spark only in its newer releases.
 NOT_CHECKED = ("StringSplitter", "Finally", "MissingOverride")
 # The tools use internal classes of the compiler.
 INTERNALS = ("api", "code", "comp", "file", "main", "model", "parser", "processing", "tree", "util")
@@ -49,7 +49,7 @@ def ivy_module() -> str:
 
 
 def internals(prefix: str = "") -> list[str]:
-    """Returns the options that open the compiler to the tools."""
+    """Returns the options that let the tools use internal classes of the compiler."""
     return [
         f"{prefix}--add-{kind}=jdk.compiler/com.sun.tools.javac.{package}=ALL-UNNAMED"
         for package in INTERNALS
@@ -66,14 +66,14 @@ def class_path(tools: Path) -> str:
 
 
 def format_sources(tools: str, *options: str) -> bool:
-    """Returns whether the sources are formatted, or have been."""
+    """Formats the sources, or only checks their format. Returns whether they are formatted."""
     files = map(str, sorted(SOURCES.rglob("*.java")))
     command = [java(), *internals(), "-cp", tools, "com.google.googlejavaformat.java.Main"]
     return subprocess.run([*command, *options, *files], check=False).returncode == 0
 
 
 def find_mistakes(tools: str) -> bool:
-    """Returns whether Error Prone has found no mistakes."""
+    """Runs Error Prone; returns whether it found no mistakes."""
     release = ".".join(pyspark.__version__.split(".")[:2])
     command, _ = javac()
     with tempfile.TemporaryDirectory() as directory:
@@ -100,13 +100,13 @@ def find_mistakes(tools: str) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Check the Java sources of the Spark layer.")
     parser.add_argument("tools", type=Path, help="directory for the jars of the tools")
-    parser.add_argument("--fix", action="store_true", help="format the sources, and check no more")
+    parser.add_argument("--fix", action="store_true", help="format the sources and check nothing")
     arguments = parser.parse_args()
     tools = class_path(arguments.tools.resolve())
     if arguments.fix:
         sys.exit(0 if format_sources(tools, "--replace") else 1)
     if not format_sources(tools, "--dry-run", "--set-exit-if-changed"):
-        sys.exit("these Java sources are not formatted: `make format` does it")
+        sys.exit("these Java sources are not formatted; run `make format`")
     if not find_mistakes(tools):
         sys.exit("Error Prone has found mistakes in the Java sources")
 

@@ -1,7 +1,8 @@
-"""Checks the layers of the Java sources. Each folder is a room of such a layer: a class uses only classes of its own
-room and of the rooms below. `ROOMS` begins with the lowest.
+"""Checks the layers of the Java sources, called rooms. Each folder is a room: a class uses only classes of its own
+room and of the rooms below. `ROOMS` lists the rooms, the lowest first.
 
-All folders belong to one package, so imports do not show which classes a class uses. The names in its code do.
+All folders belong to one package, so classes use each other without imports. The check looks for class names in the
+code instead.
 """
 
 import re
@@ -32,18 +33,18 @@ ROOMS = {
     "procedures": "procedures, and statements that Spark's grammar lacks",
     "session": "what a session has of ours: the catalog, extensions, settings, rules, the strategy",
 }
-# Strings come first, because they may contain the beginning of a comment.
+# The pattern matches strings before comments, because a string may contain the beginning of a comment.
 SKIPPED = re.compile(
     r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/', re.DOTALL
 )
 IMPORT = re.compile(r"^import .*$", re.MULTILINE)
-# A name after a dot is a member of something else, such as one of Spark's classes.
+# A name after a dot does not count: it is a member of another class, such as one of Spark's.
 NAME = re.compile(r"(?<![\w.$])[A-Z]\w*")
 DECLARED = re.compile(r"\b(?:class|interface|enum|record) (\w+)")
 
 
 def code(file: Path) -> str:
-    """Returns the text of a file without comments, texts and imports."""
+    """Returns the code of a file without comments, string literals and imports."""
     return IMPORT.sub("", SKIPPED.sub(" ", file.read_text("utf-8")))
 
 
@@ -57,12 +58,12 @@ def rooms_of(files: list[Path], sources: Path) -> dict[str, str]:
             extended = re.search(r"\bextends (\w+)", code(file))
             rooms[file.stem] = rooms.get(extended[1], "") if extended else ""
         if rooms[file.stem] not in ROOMS:
-            sys.exit(f"{file.relative_to(sources)}: the file is in no room of ROOMS in scripts/java_rooms.py")
+            sys.exit(f"{file.relative_to(sources)}: the file is not in a room; add its folder to ROOMS of scripts/java_rooms.py")
     return rooms
 
 
 def imports(sources: Path = SOURCES) -> Iterator[Import]:
-    """Yields the classes that each file names, with their rooms."""
+    """Yields a reference for each class of another room that a file names."""
     files = sorted(sources.rglob("*.java"))
     rooms = rooms_of(files, sources)
     for file in files:

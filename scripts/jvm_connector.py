@@ -1,11 +1,11 @@
-"""Fetches the jars of the JVM connector for Delta tables: a peer for interop tests and benches, never a
-dependency.
+"""Fetches the jars of the JVM connector for Delta tables. Interop tests and benchmarks compare deltalog with the
+connector; deltalog itself does not depend on it.
 
     python scripts/jvm_connector.py DIRECTORY
 
-It needs only Java and a Python with PySpark. Spark ships Ivy, and Ivy resolves the artifacts with its own
-defaults, or with the settings file that the environment variable DELTALOG_IVY_SETTINGS names (for networks
-with a mirror). The directory appears only when it is complete.
+The script needs only Java and a Python with PySpark. Spark ships Ivy, which resolves the artifacts with its default
+settings, or with the settings file that the environment variable DELTALOG_IVY_SETTINGS names (for networks with a
+mirror). The directory is created only once all jars have been fetched.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def spark_jars() -> Path:
         import pyspark
     except ImportError:
         raise SystemExit(
-            f"jvm_connector: {sys.executable} has no PySpark, whose jars hold Ivy; run it by `make`"
+            f"jvm_connector: {sys.executable} has no PySpark, which contains Ivy; run this script through `make`"
         ) from None
     return Path(pyspark.__file__).parent / "jars"
 
 
 def fetch(target: Path, script: str, module: str, expected: Sequence[str]) -> list[Path]:
     """Fetches the artifacts of the Ivy file `module` into a directory beside `target` and renames it, so that `target`
-    is never incomplete. A missing jar of `expected` is an error of `script`.
+    is never incomplete. Exits with an error of `script` if a jar of `expected` is missing.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".ivy-") as scratch:

@@ -1,9 +1,10 @@
 """Collects the licenses of the crates in the wheel: `python scripts/licenses.py FILE` writes their texts.
 
-`--platform aarch64-apple-darwin` collects for this platform of Rust instead of for this machine, and can be repeated.
+`--platform aarch64-apple-darwin` collects the licenses for this Rust platform instead of this machine's. It can be
+repeated.
 
-`deny.toml` says which crates and licenses there may be. `cargo about` collects texts, too; it would have to be
-compiled, which takes longer than deltalog itself.
+`deny.toml` lists the licenses that are accepted. The tool `cargo about` also collects license texts, but compiling it
+takes longer than compiling deltalog itself.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from license_expression import LicenseSymbol, LicenseWithExceptionSymbol, Licens
 
 ROOT = Path(__file__).parent.parent
 
-# The licenses of `deny.toml`, those first that are taken if a crate offers a choice, and words of the text of each.
+# The licenses of `deny.toml`, each with words by which its text is recognized. If a crate offers a choice of licenses,
+# the first one in this list is taken.
 ACCEPTED = {
     "Apache-2.0": "Apache License",
     "MIT": "Permission is hereby granted, free of charge",
@@ -100,7 +102,7 @@ def linked(graph: dict[str, Any]) -> list[Package]:
 
 
 def files(package: Package, words: str) -> list[str]:
-    """Returns the texts in a package's directory that contain the words of a license."""
+    """Returns the files in a package's directory that contain a license's words."""
     directory = Path(package["manifest_path"]).parent
     texts = [path.read_text(errors="replace") for path in sorted(directory.iterdir()) if wanted(path)]
     return [text.strip() for text in texts if words in " ".join(text.split())]
@@ -135,8 +137,8 @@ def collected(packages: list[Package]) -> str:
         for text in notices(package):
             users["notice", text].append(f"{package['name']} {package['version']}")
     for package, license_ in missing:
-        # The package names a license but does not contain its text: uses the text of another package, with this one's
-        # authors.
+        # If a package names a license but does not contain its text, another package's text is used, with the authors
+        # of the package itself.
         model = next(text for known, text in users if known == license_)
         authors = ", ".join(package["authors"]) or f"the authors of {package['name']}"
         text = f"Copyright (c) {authors}\n{without_copyright(model)}"

@@ -1,6 +1,6 @@
 """Checks that lines of Rust, Java, Markdown and shell files have at most 120 characters. Ruff checks Python files.
 
-Exempt are lines that consist of a URL, and tables and code fences in Markdown.
+Lines that consist of a URL, and Markdown's tables and code fences, may be longer.
 """
 
 import re

@@ -2,8 +2,8 @@
 
     python -m scripts.mini_hdfs DIRECTORY
 
-PySpark has the jars of Hadoop's client, which the cluster needs as well; they are copied. The others are fetched as in
-`jvm_connector.py`.
+The jars of Hadoop's client, which the cluster also needs, are copied from PySpark. The other jars are fetched in the
+same way as in `jvm_connector.py`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 from scripts.hadoop_aws import hadoop_version
 from scripts.jvm_connector import fetch, spark_jars
 
-# The cluster is a part of Hadoop's tests, and uses assertions of JUnit.
+# The code that starts the cluster belongs to Hadoop's tests, and uses JUnit's assertions.
 JUNIT = "5.13.4"
 JUNIT_PLATFORM = "1.13.4"
 OPENTEST4J = "1.3.0"
 
-# The jars that PySpark has.
+# The jars that are copied from PySpark.
 COPIED = ("hadoop-client-api-*", "hadoop-client-runtime-*", "slf4j-api-*", "log4j-*", "jcl-over-slf4j-*")
 
 

@@ -1,7 +1,8 @@
 """Finds imports that violate an order in which each part may import only from itself and from the parts before it.
 
 Three scripts use it: `floors.py` for the folders of the core, `rooms.py` for the folders of `python/deltalog/spark`,
-and `java_rooms.py` for the folders of its Java sources. Each finds the references between parts in its own language.
+and `java_rooms.py` for the folders of its Java sources. Each script finds the references in the language that it
+checks.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -15,17 +16,19 @@ class Import:
     place: str
     """The file, and the line if it is known."""
     text: str
-    """What is named, as the code has it."""
+    """The name of the imported item, as written in the code."""
     importer: str
     imported: str | None
-    """None if the code does not say which part it imports from."""
+    """The part that is imported from; None if the code does not tell."""
 
     def __str__(self) -> str:
         return f"{self.place}: `{self.text}`"
 
 
 def upward(order: Collection[str], found: Iterable[Import]) -> Iterator[str]:
-    """Yields a message for each import that goes up, or does not say where it goes."""
+    """Yields a message for each import from a part that comes later in the order, and for each import whose part is
+    unknown.
+    """
     position = {name: at for at, name in enumerate(order)}
     for each in found:
         if each.imported not in position:
@@ -35,7 +38,9 @@ def upward(order: Collection[str], found: Iterable[Import]) -> Iterator[str]:
 
 
 def circles(edges: Mapping[tuple[str, str], Import]) -> list[str]:
-    """Returns a message for each import that closes a circle. `edges` has one import for each pair of parts."""
+    """Returns a message for each import that closes a circle of imports. `edges` has one import for each pair of
+    parts.
+    """
     below: dict[str, set[str]] = {}
     for _ in edges:
         for importer, imported in edges:

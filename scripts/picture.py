@@ -1,6 +1,6 @@
 """Draws the floors of the core in ARCHITECTURE.md from the imports of the code.
 
-`--check` fails if the picture shows other floors or imports than the code has. The sizes may be outdated.
+`--check` fails if the floors or imports in the picture differ from the code. The numbers of lines may be outdated.
 """
 
 import re
@@ -15,7 +15,7 @@ BEGIN, END = "<!-- floors: made by `make picture` -->\n", "<!-- end of the floor
 
 
 def lines() -> Counter[str]:
-    """Returns how many lines each floor has, with its tests."""
+    """Returns how many lines each floor has, including its tests."""
     counts: Counter[str] = Counter()
     for source in SOURCES.rglob("*.rs"):
         if floor := floor_of(source.relative_to(SOURCES).as_posix()):
@@ -24,7 +24,7 @@ def lines() -> Counter[str]:
 
 
 def below() -> dict[str, set[str]]:
-    """Returns the floors that each floor imports from."""
+    """Returns, for each floor, the floors from which it imports."""
     found: dict[str, set[str]] = {floor: set() for floor in FLOORS}
     for each in imports():
         if each.imported is not None and each.imported != each.importer:
@@ -33,7 +33,7 @@ def below() -> dict[str, set[str]]:
 
 
 def picture() -> str:
-    """Returns the floors as a graph and as a table, the uppermost first.
+    """Returns the floors as a graph and as a table, the highest floor first.
 
     The graph has only the arrows that are not implied by other arrows.
     """
@@ -61,7 +61,7 @@ def main() -> None:
     if "--check" not in sys.argv:
         TEXT.write_text(drawn, "utf-8")
     elif SIZE.sub("", drawn) != SIZE.sub("", text):
-        sys.exit("ARCHITECTURE.md shows other floors than the code has: run `make picture`")
+        sys.exit("ARCHITECTURE.md does not show the floors of the code: run `make picture`")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""Plants known defects into a copy of the crate, one at a time, and checks that the tests catch each.
+"""Plants known bugs into a copy of the crate, one at a time, and checks that the tests catch each of them.
 
     python scripts/planted_bugs.py [--only NAME] [--slice 1/4] [--check]     (Python 3.11 or newer)
 
-`scripts/planted_bugs.toml` lists the defects as texts to find, and their replacements. Each defect checks at run time
-whether it is the active one, so all of them are built at once. A text that is not found exactly once is a failure. This
-keeps the list in step with the source, and `--check` checks only this. Without a planted defect the copy must pass the
-simulation.
+`scripts/planted_bugs.toml` lists the defects, each as a piece of code to find and its replacement. The copy is built
+once, with all defects in it; a variable that is read at run time selects the active defect. A piece of code that is
+not found exactly once is an error, which keeps the list in step with the source. `--check` checks only this. With no
+active defect, the copy must pass the simulation.
 
-The crates of the copy have a different version. Both share the build directory, and so the dependencies, and cargo
-would otherwise confuse the copy's build with the build of the crates themselves.
+The crates of the copy have a different version, because the copy shares the build directory, and so the compiled
+dependencies, with the original crates. Cargo would otherwise confuse the two builds.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ LIST = ROOT / "scripts/planted_bugs.toml"
 COPY = ROOT / "target/planted"
 COPIED = ["Cargo.toml", "Cargo.lock", "README.md", "clippy.toml", "crates"]
 
-# The number of simulation seeds within which a defect must be caught, the number of seeds that must pass without a
-# defect, and the time that a test may take.
+# How many simulation seeds may be needed to catch a defect, how many seeds must pass without a defect, and how long a
+# test may take.
 SEEDS = 2000
 CLEAN_SEEDS = 60
 SECONDS = 600
@@ -64,7 +64,7 @@ class Defect:
     only: str = "the_promises"
 
     def plant(self, text: str) -> str:
-        """Returns `text` with the defect and its switch."""
+        """Returns `text` with the defect planted next to the original code, and a switch between the two."""
         found = text.count(self.find)
         if found != 1:
             raise PlantingError(f"{self.name}: {self.file} has {found} places of\n{self.find}")
@@ -73,7 +73,7 @@ class Defect:
 
 
 def defects() -> list[Defect]:
-    """Returns the defects of the list."""
+    """Reads the list of defects."""
     return [Defect(**fields) for fields in tomllib.loads(LIST.read_text("utf-8"))["defect"]]
 
 
@@ -85,7 +85,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 def planted(wanted: list[Defect]) -> dict[str, str]:
-    """Returns the texts of the files that have defects."""
+    """Returns the files that have defects, with their changed content."""
     texts: dict[str, str] = {}
     for defect in wanted:
         file = f"crates/deltalog/src/{defect.file}"
@@ -96,13 +96,13 @@ def planted(wanted: list[Defect]) -> dict[str, str]:
 
 
 def renumbered(name: str, text: str) -> str:
-    """Returns a manifest or a lock file with another version of the crates."""
+    """Returns the text of a manifest or lock file with the version of the crates replaced."""
     pattern = (
         r'^(version = "[^"+]+)' if name == "Cargo.toml" else r'^(name = "deltalog[\w-]*"\nversion = "[^"+]+)'
     )
     text, count = re.subn(pattern, r"\1+planted", text, flags=re.MULTILINE)
     if count == 0:
-        raise PlantingError(f"{name} does not have the version of the crates")
+        raise PlantingError(f"{name} does not contain the version of the crates")
     return text
 
 
@@ -135,7 +135,8 @@ def plant(wanted: list[Defect]) -> None:
 def build(tests: set[str]) -> dict[str, str]:
     """Builds the tests of the copy; returns the programs by the names of the tests.
 
-    All members are selected, as in `cargo test --workspace`, so that the dependencies are those already built.
+    All members are selected, as in `cargo test --workspace`, so that dependencies that are already built are used
+    again.
     """
     command = ["cargo", "test", "--workspace", "--locked", "--no-run", "--message-format=json"]
     for test in sorted(tests):
@@ -177,7 +178,7 @@ def run(program: str, only: str, planted: str = "") -> tuple[int, str, float]:
 
 
 def symptom(output: str) -> str:
-    """Returns the line of a test's output that says what it noticed."""
+    """Returns the line of a test's output that says what failed."""
     lines = output.splitlines()
     for number, line in enumerate(lines):
         if line.startswith("seed ") and line.endswith(" broke:"):
@@ -191,7 +192,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", help="plant the defect with this name")
-    parser.add_argument("--slice", default="0/1", help="plant each of so many, such as 1/4, counted from 0")
+    parser.add_argument("--slice", default="0/1", help="plant a part of the defects: 1/4 is the second of four parts")
     parser.add_argument("--check", action="store_true", help="only check that every defect can be planted")
     options = parser.parse_args()
     known = defects()

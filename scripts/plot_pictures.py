@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/plots.md: a table before and after its rows are ordered."""
+"""Draws the pictures of docs/plots.md, which show a table before and after its rows are ordered."""
 
 import random
 import tempfile

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks what the Makefile cannot install itself: a C compiler, Rust, Python and Java. Names everything that is
-# missing, with the command that installs it, before it fails.
+# Checks the tools that the Makefile cannot install itself: a C compiler, Rust, Python and Java. If some are missing,
+# it names all of them, with the commands that install them, and fails.
 #
 # `prerequisites.sh servers` checks Go and Node instead: only the object-store servers of the tests need them.
 set -euo pipefail
@@ -29,7 +29,7 @@ hint() {
 }
 
 if [[ ${1-} == servers ]]; then
-    # An older Go of this series fetches the one that a program asks for.
+    # Go 1.21 and newer download the Go release that a program requires.
     if ! command -v go >/dev/null; then
         need "Go 1.21 or newer, which builds object-store servers for the tests" "$(hint golang-go go)"
     else
@@ -77,7 +77,7 @@ else
         "$(hint openjdk-17-jdk-headless openjdk@17), or set JAVA_HOME"
 fi
 
-# Those that run Java do not all compile it.
+# A machine that can run Java does not always have the compiler.
 if ! command -v "$javac" >/dev/null || ! have=$("$javac" -version 2>&1); then
     need "the compiler of a JDK 17 or newer ($javac)" "$(hint openjdk-17-jdk-headless openjdk@17), or set JAVA_HOME"
 else

@@ -1,12 +1,12 @@
-"""Lists the public API of the crate `deltalog` in `public-api.txt`, so that a review sees what changes in it.
+"""Lists the public API of the crate `deltalog` in `public-api.txt`, so that reviewers see how a change affects the API.
 
     python scripts/public_api.py            writes the list
     python scripts/public_api.py --check    fails if the list is not up to date
 
 The list is taken from the pages of `cargo doc`: each public item with its fields or variants, its methods, and the
 traits that it implements. Traits that the compiler implements by itself (`Send`, `From<T>`) are left out. Another
-release of the compiler may print a signature differently, so the list names the release that created it, and is only
-checked with that release.
+release of the compiler may print a signature differently, so the list names the release that created it, and `--check`
+does nothing with another release.
 """
 
 import re
@@ -17,12 +17,12 @@ from pathlib import Path
 
 LIST = Path("crates/deltalog/public-api.txt")
 PAGES = Path("target/doc/deltalog")
-# The heading after the implementations that are written in the code.
+# The heading at which the implementations end that are written in the code; the compiler adds those that follow.
 GENERATED = ("synthetic-implementations", "blanket-implementations")
 
 
 class Page(HTMLParser):
-    """Collects the signatures of a page: the item's own, its methods', and its implementations'."""
+    """Collects the signatures on a page: those of the item itself, its methods and its trait implementations."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ def compiler() -> str:
 
 
 def lines() -> list[str]:
-    """Returns the list without its first line."""
+    """Returns the lines of the list after the first one, which names the compiler."""
     pages = re.findall(r'<li><a href="([^"#]+\.html)"', (PAGES / "all.html").read_text("utf-8"))
     found: list[str] = []
     for name in sorted(pages):
@@ -103,9 +103,9 @@ def main() -> None:
         return
     old = LIST.read_text("utf-8") if LIST.is_file() else ""
     if not old.startswith(first):
-        print(f"note: {LIST} was made with another compiler, and is not compared")
+        print(f"note: {LIST} was made with another compiler, so it is not compared")
     elif old != text:
-        sys.exit(f"{LIST} is not up to date: run `python scripts/public_api.py`, and look at what changes")
+        sys.exit(f"{LIST} is not up to date: run `python scripts/public_api.py`, and review the differences")
 
 
 if __name__ == "__main__":

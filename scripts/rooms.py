@@ -1,8 +1,8 @@
-"""Checks that the rooms of the Spark layer import in one direction: a room may import only from the rooms above it in
-`ROOMS`.
+"""Checks that the rooms of the Spark layer import in one direction: a room may import only from rooms that `ROOMS`
+lists before it.
 
-A room is a folder of `python/deltalog/spark`, or a file beside the folders. All of them may import `deltalog`, which
-does not depend on Spark, apart from `deltalog.tables`, the name by which users import `DeltaTable`.
+A room is a folder of `python/deltalog/spark`, or a file beside these folders. All rooms may import modules of
+`deltalog` that do not depend on Spark, but not `deltalog.tables`, the module from which users import `DeltaTable`.
 """
 
 import ast
@@ -60,7 +60,7 @@ def imported(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def room_of(module: str, package: Path = PACKAGE) -> str:
-    """Returns the room of a module, or of something in it."""
+    """Returns the room to which a module, or an item of a module, belongs."""
     first = module.removeprefix(SPARK).lstrip(".").split(".")[0]
     is_room = (package / "spark" / first).is_dir() or (package / "spark" / f"{first}.py").is_file()
     return first if first and is_room else "__init__"
@@ -77,7 +77,7 @@ def imports(package: Path = PACKAGE) -> Iterator[Import]:
 
 
 def of_core(package: Path = PACKAGE) -> Iterator[str]:
-    """Yields a message for each import of the Spark layer by a module that must not depend on it."""
+    """Yields a message for each import of the Spark layer by a module outside of it, which must not depend on Spark."""
     for file in sorted(package.rglob("*.py")):
         place = file.relative_to(package)
         if place.parts[0] != "spark" and place.parts != ("tables.py",):

@@ -1,8 +1,8 @@
 """Builds the documentation site in `.cache/site/html`: `python -m scripts.site`.
 
-Readers of the repository look for the documents where they are, so they are copied to the site's places, and their
-links follow. The reference of Python is a list of names: mkdocstrings takes the texts from the docstrings. A name that
-the package exports and that no page has is an error.
+The documents stay where readers of the repository look for them. They are copied to their places on the site, and the
+links in them are adapted. The Python reference is a list of names, for which mkdocstrings takes the text from the
+docstrings. If the package exports a name that is on no page, that is an error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from scripts.reference import rust
 
 __all__ = ["DOCUMENTS", "HTML", "REFERENCE", "RUST", "build", "gather"]
 
-# A directory of its own: Zensical takes what is named `.cache` beside its settings for its cache, and may empty it.
+# The site has a separate directory, because Zensical uses a directory `.cache` beside its settings as its own cache,
+# which it may empty.
 SITE = Path(".cache/site")
 HTML = SITE / "html"
 
@@ -152,12 +153,16 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
     "stores": ("Stores and background work", ["storage", "upkeep", "progress"]),
     "spark": ("Spark", ["spark.configure", "spark.enable", "spark.DeltaTable"]),
 }
-"""The pages of the reference: title, and names in the package. The page of errors has all classes of errors."""
+"""The pages of the Python reference: for each page, its title and the names that it documents. The page of errors has
+all error classes.
+"""
 
 RUST = "reference/rust.md"
-"""The page of the crate, which is only on the site: it changes with each function of the core."""
+"""The page of the Rust crate. It is only on the site, not in the repository, because it changes with each public
+function of the core.
+"""
 
-# Names that have no page of their own: the first has no text, and the second repeats names of errors.
+# Modules without a page: the first has no documentation, and the second repeats the names of errors.
 WITHOUT_PAGE = {"__version__", "exceptions"}
 
 _CHART = re.compile(r"^```mermaid\n.*?^```$", re.MULTILINE | re.DOTALL)
@@ -215,12 +220,14 @@ def _with_links_of_site(root: Path, text: str, source: str) -> str:
             raise ValueError(f"{source}: the link {link} leads nowhere (see DOCUMENTS in scripts/site.py)")
         return words
 
-    # The site knows a language by its name alone; what follows it is for rustdoc.
+    # The site expects only the name of a language after a code fence; the words after the name are for rustdoc.
     return _LINK.sub(follow, text.replace("```rust,no_run", "```rust"))
 
 
 def _with_drawn_chart(text: str, place: Path) -> str:
-    """Draws a flowchart of Mermaid, for which the browser would have to load a program from elsewhere."""
+    """Replaces a Mermaid flowchart with a drawing, because browsers would have to load a program from another server
+    to show it.
+    """
     chart = _CHART.search(text)
     if chart is None:
         return text
@@ -231,11 +238,11 @@ def _with_drawn_chart(text: str, place: Path) -> str:
 
 
 def _with_code_of_tables(text: str) -> str:
-    """Replaces code in tables that the site would not show well.
+    """Replaces code in Markdown tables that the site would not show well.
 
-    - Long names are marked where they may break: after dots and underscores, and before capitals. Without such marks, a
-      name makes its column wide, or is broken in the middle of a word.
-    - A bar in code is written as `\\|`, whose backslash the site would show.
+    - Long names get marks where a line may break: after dots and underscores, and before capitals. Without such marks,
+      a long name makes its column wide, or is broken in the middle of a word.
+    - A bar in code is written as `\\|`in Markdown, and the site would show the backslash.
     """
     lines, is_code = [], False
     for line in text.split("\n"):
@@ -254,7 +261,7 @@ def _escaped(match: re.Match[str]) -> str:
     if "\\|" not in match[2]:
         return match[0]
     code = match[2].replace("\\|", "|").strip()
-    # Markdown would look for its own marks in the code.
+    # The code is inserted as HTML, because Markdown would interpret characters such as `*` and `_` in it.
     marked = re.sub(r"[^\w\s.,;:=()/-]", lambda mark: f"&#{ord(mark[0])};", code)
     return f"<code>{marked}</code>"
 
@@ -276,8 +283,8 @@ def build(root: Path) -> None:
     """Gathers the pages and builds the site.
 
     Raises:
-        ValueError: as `gather`, or with what Zensical and griffe print. Zensical counts a link that leads nowhere as an
-            error, but not what griffe says about a docstring.
+        ValueError: as `gather`, or Zensical or griffe report a problem; the error contains their output. Zensical
+            fails for a link that leads nowhere, but not for griffe's warnings about docstrings.
     """
     shutil.rmtree(root / SITE, ignore_errors=True)
     gather(root, root / SITE / "pages")

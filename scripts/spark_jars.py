@@ -1,12 +1,14 @@
-"""Compiles the Java classes of the Spark layer for the PySpark of this interpreter, into a jar of the wheel.
+"""Compiles the Java classes of the Spark layer for the PySpark of this interpreter, and writes them into a jar for the
+wheel.
 
     python -m scripts.spark_jars 4.3          writes python/deltalog/spark/jars/deltalog-spark-4.3.jar
     python -m scripts.spark_jars --check PLACE 4.0 4.1 4.2 4.3
                                               fails unless there is a jar of this version for each release
 
-The same sources, PySpark, JDK and zlib give the same bytes. The classes of `java/common` are compiled for all
-releases. Classes in the other folders replace or complement them. A folder applies from the release after which it is
-named, until a newer folder has a class of the same name.
+The bytes of a jar depend only on the sources and the versions of PySpark, the JDK and zlib. The classes in
+`java/common` are compiled for all releases of Spark. Classes in the other folders replace or complement them. Each of
+these folders is named after the first release for which it is used, and a class in it is used until the folder of a
+newer release has a class of the same name.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "python" / "deltalog" / "spark" / "java"
 JARS = ROOT / "python" / "deltalog" / "spark" / "jars"
 PACKAGE = "io.deltalog.spark"
-# `DriverClasses.java` and `LinkCheck.java` read these files.
+# The names of these files are also in `DriverClasses.java` and `LinkCheck.java`, which read them.
 MARKER = "META-INF/deltalog-spark-version"
 BUILD = "META-INF/deltalog-spark-build"
 RELEASE = "META-INF/deltalog-spark-release"
@@ -42,10 +44,10 @@ SERVICES = {
 MANIFEST = "META-INF/MANIFEST.MF"
 # Spark 4 runs on this version of Java and on newer ones.
 JAVA = 17
-# Warnings that the sources still cause, and warnings that depend on the release or the jars of Spark.
+# Warnings that are turned off: some the sources still cause, and others depend on the release or the jars of Spark.
 NOT_CHECKED = "-serial,-deprecation,-path"
-# A fixed time, unlike the time of the build, gives the same bytes every time. It is the earliest time that a jar can
-# have.
+# All files in a jar have this fixed time, so that every build gives the same bytes. It is the earliest time that a jar
+# can have.
 TIME = (1980, 1, 1, 0, 0, 0)
 
 
@@ -60,11 +62,11 @@ def version() -> str:
 
 
 def stamp() -> str:
-    """Returns the version, with a digest that distinguishes development versions."""
+    """Returns the version, followed by a digest that distinguishes development versions."""
     digest = hashlib.sha256()
     for file in sorted(SOURCES.rglob("*.java")):
         digest.update(f"{file.relative_to(SOURCES)}\n".encode() + file.read_bytes())
-    for name in ("class_symbols.py", "feature_groups.py"):  # They make the lists in the jar.
+    for name in ("class_symbols.py", "feature_groups.py"):  # They make lists for the jar.
         digest.update(Path(__file__).with_name(name).read_bytes())
     return f"{version()} ({digest.hexdigest()[:12]})"
 
@@ -98,7 +100,7 @@ def javac() -> tuple[str, int]:
 
 
 def version_class(directory: Path) -> Path:
-    """Writes the class that has the version of the wheel, and returns its file."""
+    """Writes the source of the Java class that contains the wheel's version, and returns the file."""
     directory.mkdir(exist_ok=True)
     written = directory / "Version.java"
     written.write_text(
@@ -109,7 +111,7 @@ def version_class(directory: Path) -> Path:
 
 
 def compiled(command: str, major: int, release: str, class_path: Path) -> dict[str, bytes]:
-    """Returns the class files by their paths in the jar."""
+    """Compiles the sources, and returns the class files by their paths in the jar."""
     with tempfile.TemporaryDirectory() as directory:
         written = version_class(Path(directory, "sources"))
         classes = Path(directory, "classes")
@@ -123,7 +125,7 @@ def compiled(command: str, major: int, release: str, class_path: Path) -> dict[s
             "-XDsuppressNotes",
         ]
         if major == JAVA:
-            options.append("-Werror")  # Newer compilers find more.
+            options.append("-Werror")  # Newer compilers have additional warnings.
         files = [str(file) for file in (*sources(release), written)]
         arguments = [*options, "-cp", f"{class_path}/*", "-d", str(classes), *files]
         if subprocess.run([command, *arguments], check=False).returncode != 0:
@@ -150,7 +152,7 @@ def write_jar(jar: Path, files: dict[str, bytes]) -> None:
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o100644 << 16
             archive.writestr(entry, files[name], compresslevel=9)
-    unfinished.replace(jar)  # A JVM may have the old file open.
+    unfinished.replace(jar)  # Does not overwrite a jar that a JVM has open.
 
 
 def build(release: str, directory: Path) -> Path:
@@ -191,7 +193,9 @@ def read_jars(place: Path) -> dict[str, bytes]:
 
 
 def check(place: Path, releases: list[str]) -> list[str]:
-    """Returns what is wrong with the jars of a directory, or of a wheel or source archive before it is published."""
+    """Checks the jars in a directory, or in a wheel or source archive before it is published, and returns the
+    problems.
+    """
     jars = read_jars(place)
     wrong = [f"there is no {jar_name(release)}" for release in releases if jar_name(release) not in jars]
     for name, content in sorted(jars.items()):
@@ -201,14 +205,14 @@ def check(place: Path, releases: list[str]) -> list[str]:
         if found != stamp():
             wrong.append(f"{name} is of {found}, not of {stamp()}")
         if f"Build-Jdk-Spec: {JAVA}\r\n" not in manifest:
-            wrong.append(f"{name} was not compiled with a JDK {JAVA}, whose bytes all builds give again")
+            wrong.append(f"{name} was not compiled with a JDK {JAVA}, for which all builds are identical")
     return wrong
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Compile the Java classes of the Spark layer.")
     parser.add_argument(
-        "--check", type=Path, metavar="PLACE", help="a directory of jars, a wheel, or a source archive"
+        "--check", type=Path, metavar="PLACE", help="a directory with jars, a wheel, or a source archive"
     )
     parser.add_argument("releases", nargs="+", metavar="RELEASE", help="minor releases of Spark, such as 4.3")
     arguments = parser.parse_args()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs make targets one after another, stops at the first that fails, and prints at the end the slowest tests, what ran,
-# how long it took and how many tests passed. The output of each stage is kept in .cache/stages/.
+# Runs make targets one after another and stops at the first one that fails. At the end it prints the slowest tests,
+# and for each target how long it took and how many tests passed. The output of each target is kept in .cache/stages/.
 #
 #   scripts/stages.sh TARGET...
 set -uo pipefail
@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 logs=.cache/stages
 mkdir -p "$logs"
 
-# Prints the closing lines of pytest and of cargo test, added up: "532 passed, 2 skipped".
+# Adds up the summary lines of pytest and cargo test in a log, and prints the sum: "532 passed, 2 skipped".
 counts() { # counts LOG
     awk '
         /^test result: / { passed += $4; failed += $6; skipped += $8 }
@@ -28,7 +28,7 @@ counts() { # counts LOG
         }' "$1"
 }
 
-# Prints the slow tests of pytest with their seconds, and those of cargo test that take more than a minute.
+# Prints the slowest tests of pytest with their durations, and the tests of cargo test that take more than a minute.
 slowest() { # slowest LOG...
     awk '
         FNR == 1 { spark = "" }

@@ -1,11 +1,11 @@
-"""Installs object-store servers of other projects, which the tests of object stores start and talk to.
+"""Installs object-store servers of other projects for the tests of object stores.
 
     python scripts/store_servers.py DIRECTORY
 
 versitygw speaks S3, Azurite speaks Azure Blob Storage, fake-gcs-server speaks Google's JSON API, and dynalite
-speaks DynamoDB. Azurite and dynalite are packages of npm, the others are Go modules; `npm` and `go` fetch them from
-their configured registries. The directory appears only when it is complete. `crates/testkit/src/servers` starts what is
-in it.
+speaks DynamoDB. Azurite and dynalite are npm packages, and the other two are Go modules; `npm` and `go` fetch them
+from their configured registries. The directory is created only once everything is installed.
+`crates/testkit/src/servers` starts the servers from it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-# The name of each program, its package and its version. Its own go.mod and go.sum determine the versions of the other
-# modules.
+# The name of each Go program, its package and its version. The go.mod and go.sum of the package determine the versions
+# of the modules that it uses.
 GO_PROGRAMS = (
     ("versitygw", "github.com/versity/versitygw/cmd/versitygw", "v1.8.0"),
     ("fake-gcs-server", "github.com/fsouza/fake-gcs-server", "v1.56.1"),
 )
 
-# The newest versions that run on Node 20. Their dependencies are ranges of versions: the versions of this day were
-# tested.
+# The newest versions that run on Node 20. Their dependencies are given as ranges of versions; `NPM_DAY` selects the
+# versions that were the newest on the day of our tests.
 NPM_DAY = "2026-09-01"
-# The directory of each package, which has its own packages, its version, and the program in it.
+# For each npm package: the directory in which it is installed with its dependencies, its version, and its program.
 NPM_PACKAGES = (
     ("azurite", "azurite@3.35.0", "azurite/node_modules/azurite/dist/src/blob/main.js"),
     ("dynalite", "dynalite@4.0.0", "dynalite/node_modules/dynalite/cli.js"),
@@ -58,7 +58,7 @@ def run(what: str, command: list[str], environment: dict[str, str]) -> None:
 def install_go_programs(target: Path) -> None:
     go = program("go")
     for name, package, version in GO_PROGRAMS:
-        # Builds without cgo, which they do not need, and without debug information.
+        # The programs are built without debug information, and without cgo, which they do not need.
         environment = {"GOBIN": str(target / "bin"), "CGO_ENABLED": "0"}
         command = [go, "install", "-trimpath", "-ldflags", "-s -w", f"{package}@{version}"]
         run(f"{name} {version}", command, environment)
@@ -70,7 +70,7 @@ def install_npm_packages(target: Path) -> None:
         directory = target / name
         directory.mkdir()
         command = [npm, "install", "--prefix", str(directory), f"--before={NPM_DAY}"]
-        # The packages work without the code that their install scripts would compile.
+        # The install scripts of the packages are not run: the native code that they would compile is optional.
         command += ["--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", package]
         run(package, command, {})
 

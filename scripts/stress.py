@@ -1,8 +1,8 @@
-"""Runs tests again and again on a busy machine, and lists those that have failed.
+"""Runs tests repeatedly on a busy machine, and lists the tests that failed.
 
     python scripts/stress.py [--rounds 10] [--load 4] COMMAND...
 
-Each command is a text for a shell. While it runs, a number of processes keep the machine busy. If a test fails in one
+Each command is run by a shell. While it runs, other processes keep the machine busy. If a test fails in one
 of many rounds, it probably waits for a time instead of a condition, or shares a port or a directory. The output of each
 command is kept in `.cache/stress`.
 """
@@ -24,13 +24,13 @@ FAILED = re.compile(
     r"^(?:test (?P<cargo>\S+)(?: - .+)? \.\.\. FAILED|(?:FAILED|ERROR) (?P<pytest>\S.*?)(?: - .*)?)$",
     re.MULTILINE,
 )
-# The process ends when the one that has started it ends, however that happens.
+# The child process ends when the process that started it ends, no matter how that happens.
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(1_000_000))"
 
 
 @contextmanager
 def load(count: int) -> Iterator[None]:
-    """Keeps this many processes busy."""
+    """Runs this many processes that keep the machine busy."""
     processes = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
     try:
         yield
@@ -41,12 +41,12 @@ def load(count: int) -> Iterator[None]:
 
 
 def failures(output: str) -> set[str]:
-    """Returns the tests that have failed, by the output of pytest and of `cargo test`."""
+    """Returns the names of failed tests in the output of pytest or `cargo test`."""
     return {found["cargo"] or found["pytest"] for found in FAILED.finditer(output)}
 
 
 def run(command: str, log: Path) -> set[str]:
-    """Runs a command. Returns the tests that have failed, or the command itself if it fails without naming a test."""
+    """Runs a command. Returns the tests that failed, or the command itself if it fails without naming a test."""
     with log.open("w") as output:
         code = subprocess.run(
             ["bash", "-c", command], stdout=output, stderr=subprocess.STDOUT, check=False
@@ -59,7 +59,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--load", type=int, default=4, help="how many processes compute beside the tests")
+    parser.add_argument("--load", type=int, default=4, help="how many processes keep the machine busy")
     parser.add_argument("--logs", type=Path, default=LOGS)
     parser.add_argument("commands", nargs="+")
     options = parser.parse_args()

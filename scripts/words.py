@@ -1,7 +1,7 @@
-"""Checks that comments, docstrings, messages and pages keep clear of phrases that make English hard to read.
+"""Checks that comments, docstrings, messages and pages do not contain phrases that make English hard to read.
 
-They come from translated English. It is better to rewrite the sentence than to replace the phrase, so the hints are
-only a start. Quoted text and code may contain the phrases.
+The phrases are typical of translated English. It is better to rewrite the whole sentence than to replace the phrase,
+so the hints are only a start. Quoted text and code may contain the phrases.
 """
 
 import re
@@ -36,7 +36,7 @@ FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 
 
 def texts(file: Path) -> Iterator[tuple[int, str]]:
-    """Yields what people read in a file, each text with the number of its first line."""
+    """Yields the texts in a file that are meant for people, each with the number of its first line."""
     content = file.read_text("utf-8")
     if file.suffix == ".md":
         yield 1, QUOTED.sub(_blank, FENCE.sub(_blank, content))
@@ -58,7 +58,7 @@ def texts(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Returns as many line breaks as the match has, so that lines keep their numbers."""
+    """Returns a string with the same number of line breaks as the match, so that later lines keep their numbers."""
     return '"' + "\n" * match[0].count("\n") + '"'
 
 

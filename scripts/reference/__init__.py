@@ -1,1 +1,1 @@
-"""The pages of `docs/reference`, each written from the place in the code that defines what it lists."""
+"""Generates the pages of `docs/reference`. Each page is made from the code that defines the things that it lists."""

@@ -1,4 +1,4 @@
-"""Writes the pages of `docs/reference`: `python -m scripts.reference`. `--check` only compares them."""
+"""Writes the pages of `docs/reference`: `python -m scripts.reference`. `--check` fails if one is not up to date."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGES = Path("docs/reference")
 
 
 def pages(root: Path) -> dict[str, str]:
-    """Returns the pages by the names of their files."""
+    """Returns the pages by their file names."""
     return {
         "errors.md": errors.page(),
         "features.md": features.page(root),

@@ -1,4 +1,4 @@
-"""The page of errors, from the classes and their docstrings."""
+"""Makes the page of errors from the error classes and their docstrings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ This page is generated from the classes by `python -m scripts.reference`.
 
 TODO = "What to do: "
 BASES = {"DeltaError", "DeltaProtocolError"}
-"""Classes that are only raised as subclasses."""
+"""Base classes, of which only the subclasses are raised."""
 
 
 def page() -> str:

@@ -1,4 +1,6 @@
-"""The page of table features, from `protocol/features`: their list, and the gate that says which are implemented."""
+"""Makes the page of table features from `protocol/features`: the list of features, and the gate that says which of
+them are implemented.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ FEATURE = re.compile(
     r'((?:^    /// .*\n)+)^    (\w+) = "([^"]+)", (\w+)(?:, reader (\d))?(?:, writer (\d))?;', re.MULTILINE
 )
 TO_CATALOGS = "CatalogManaged"
-"""The feature whose tables are read if their catalog has handed over the newest commits."""
+"""The feature whose tables can be read only if their catalog has supplied the newest commits."""
 
 START = """\
 # Table features
@@ -38,7 +40,7 @@ def page(root: Path) -> str:
     text = listed.read_text("utf-8")
     known = FEATURE.findall(text)
     if len(known) != text.count('", ReaderWriter') + text.count('", Writer'):
-        raise ValueError(f"{listed} has features that are not understood")
+        raise ValueError(f"{listed} has features that this script cannot parse")
     readers, writers = (_implemented(gate, side) for side in ("reader", "writer"))
     properties = _properties(root / SOURCES)
     rows = []
@@ -74,7 +76,7 @@ def _implemented(gate: str, side: str) -> set[str]:
     begin = gate.index(f"fn {side}_support")
     body = re.sub(r"//.*", "", gate[begin : gate.index("\n}\n", begin)])
     if not body.rstrip().endswith("_ => Support::Missing,\n    }"):
-        raise ValueError(f"{side}_support in the gate is not understood")
+        raise ValueError(f"{side}_support in the gate cannot be parsed by this script")
     return set(re.findall(r"TableFeature::(\w+)", body))
 
 

@@ -1,4 +1,4 @@
-"""The page of procedures, from `PROCEDURES` of `deltalog.spark.sql.procedures`."""
+"""Makes the page of procedures from `PROCEDURES` in `deltalog.spark.sql.procedures`."""
 
 from __future__ import annotations
 
@@ -44,4 +44,4 @@ def _described(procedure: Procedure) -> str:
 
 
 if not PROCEDURES or NAMESPACE != "deltalog":
-    raise ValueError("the page names the procedures deltalog.<name>")
+    raise ValueError("the page expects that the names of procedures begin with 'deltalog.'")

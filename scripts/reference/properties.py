@@ -1,4 +1,6 @@
-"""The page of table properties, from `protocol/properties.rs` and the modules that have properties of deltalog."""
+"""Makes the page of table properties from `protocol/properties.rs` and the modules that define deltalog's own
+properties.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ __all__ = ["page"]
 
 SOURCES = Path("crates/deltalog/src")
 OWN = ("write/blooms.rs", "upkeep/compaction.rs")
-"""The modules with properties of deltalog itself."""
+"""The modules that define properties of deltalog itself."""
 
 START = """\
 # Table properties
@@ -60,7 +62,7 @@ def _row(entry: Entry, text: str, words: dict[str, str]) -> tuple[str, str, str,
 
 
 def _allowed(kind: str, text: str, words: dict[str, str]) -> str:
-    """Returns the words with which the code names the values of a kind."""
+    """Returns a description of the values that a property of this kind may have."""
     if kind == "SUPPORTED":
         kind = re.findall(r"const SUPPORTED: Kind = (.+);", text)[0]
     match = re.fullmatch(r"Kind::(\w+)(?:\((.+)\))?", kind)

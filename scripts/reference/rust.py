@@ -1,4 +1,4 @@
-"""The page of the crate `deltalog`, from its documentation, `public-api.txt` and the comments in the code."""
+"""Makes the page of the crate `deltalog` from its documentation, `public-api.txt` and the comments in the code."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def page(root: Path) -> str:
 
 
 def _items(text: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Yields the items: the kind, the name, and the signatures of the item and its methods."""
+    """Yields the kind and name of each public item, and the signatures of the item and its methods."""
     for block in text.split("\n\n")[1:]:
         first, *others = block.strip().splitlines()
         head, _, signature = first.partition(": ")
@@ -73,7 +73,7 @@ def _guide(file: Path, names: set[str]) -> str:
 
 
 def _sentences(sources: Path) -> dict[str, str]:
-    """Returns the first paragraph of the comment of each public item."""
+    """Returns the first paragraph of each public item's documentation."""
     item = re.compile(r"(?: *pub (?:struct|enum)|pub (?:trait|type|const fn|fn)) (\w+)")
     found: dict[str, str] = {}
     for file in sorted(sources.rglob("*.rs")):
@@ -94,7 +94,9 @@ def _sentences(sources: Path) -> dict[str, str]:
 
 
 def _exported(sources: Path) -> dict[str, str]:
-    """Returns the first paragraphs of items that the crate exports by name from a folder, or under another name."""
+    """Returns the first paragraph of each item that the crate re-exports, by name from a folder or under another
+    name.
+    """
     found = {}
     for module, names in re.findall(
         r"pub use ([\w:]+)::\{([^{}]*)\};", (sources / "lib.rs").read_text("utf-8")
@@ -107,7 +109,7 @@ def _exported(sources: Path) -> dict[str, str]:
 
 
 def laid_out(signature: str) -> str:
-    """Returns a signature on one line, or if it is long, with a line for each argument, field or variant."""
+    """Returns a signature on one line, or, if it is long, with one line for each argument, field or variant."""
     opening = re.search(r"[({] (?=\S)", signature)
     if len(signature) <= WIDTH or opening is None:
         return re.sub(r"\( (?=\S)", "(", signature).replace(", )", ")")

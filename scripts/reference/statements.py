@@ -1,7 +1,8 @@
-"""The page of SQL statements: those that deltalog parses, and examples of those that Spark parses.
+"""Makes the page of SQL statements: the statements that deltalog parses itself, and examples of those that Spark
+parses.
 
-The forms of the first are written here, and compared with the words that the parser (`OwnStatement.java`) knows. The
-others are the cases of `tests/interop/side_by_side`, which the tests run.
+The syntax of deltalog's own statements is written in this file, and compared with the words that the parser
+(`OwnStatement.java`) knows. The examples are the cases of `tests/interop/side_by_side`, which the tests run.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ FORMS: list[tuple[str, str, str]] = [
         "drops a table feature; `TRUNCATE HISTORY` deletes the versions that use it",
     ),
 ]
-"""For each procedure that a statement calls: the statement's form, and what it does."""
+"""For each procedure that a statement calls: the statement's syntax, and what the statement does."""
 
 TITLES = {
     "create": "Create and replace tables",
@@ -113,7 +114,7 @@ def page(root: Path) -> str:
     """Returns the page.
 
     Raises:
-        ValueError: the parser knows other words than the forms.
+        ValueError: the words that the parser knows differ from the words in the syntax.
     """
     if words_of_the_parser(root) != words_of_the_forms():
         apart = words_of_the_parser(root) ^ words_of_the_forms()
@@ -133,14 +134,16 @@ def page(root: Path) -> str:
 
 
 def words_of_the_parser(root: Path) -> set[str]:
-    """Returns the words of SQL that the parser knows, and the procedures that it calls."""
+    """Returns the SQL words that the parser knows, and the procedures that it calls."""
     text = (root / PARSER).read_text("utf-8")
     words = set(re.findall(r'skip\("([A-Z_]+)"\)', text)) - {"EXPLAIN", "DESC"}
     return words | set(re.findall(r'"([a-z_]+)"', " ".join(re.findall(r"new OwnStatement\((.*?)\);", text))))
 
 
 def words_of_the_forms() -> set[str]:
-    """Returns the words of SQL in the forms, without those that the parser passes on, and their procedures."""
+    """Returns the SQL words in `STATEMENTS`, without those that the parser leaves to Spark, and the procedures of the
+    statements.
+    """
     words = {word for _, form, _ in FORMS for word in re.findall(r"[A-Z_]{2,}", form)}
     return (words | {"FOR"} | {name for name, _, _ in FORMS}) - {"PURGE"}
 

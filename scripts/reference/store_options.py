@@ -1,4 +1,4 @@
-"""The page of the options of stores, from the tables of their names in `storage`."""
+"""Makes the page of store options from the tables of option names in `storage`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads tables of names out of Rust's sources, and writes tables in Markdown."""
+"""Reads tables of names from Rust source code, and writes tables in Markdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Entry(NamedTuple):
 
     name: str
     value: str
-    """What follows the name in the entry."""
+    """The code that follows the name in the entry."""
     about: str
     default: str
 
@@ -54,7 +54,7 @@ def entries(text: str, start: str) -> Iterator[Entry]:
 
 
 def constant(text: str, name: str) -> str:
-    """Returns the text that a constant of this name is.
+    """Returns the value of the string constant with this name.
 
     Raises:
         ValueError: the code has no such constant.

@@ -1,9 +1,9 @@
 """Makes a release.
 
     python -m scripts.release 0.2.0                what `make release VERSION=0.2.0` runs
-    python -m scripts.release 0.2.0 --dry-run      checks, and shows what would change
+    python -m scripts.release 0.2.0 --dry-run      runs the checks, and shows what would change
     python -m scripts.release --rehearse           builds and checks everything, but makes no commit and no tag
-    python -m scripts.release 0.2.0 --publish      uploads it, after it was made or at once
+    python -m scripts.release 0.2.0 --publish      uploads the release, and makes it first if necessary
 
 The files are left in `.cache/release/0.2.0`. Nothing is uploaded without `--publish`.
 """
@@ -32,16 +32,16 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
         "version",
         metavar="VERSION",
         nargs="?",
-        help="such as 0.2.0, or 0.2.0-rc.1 for a candidate; a rehearsal takes the one in Cargo.toml by default",
+        help="such as 0.2.0, or 0.2.0-rc.1 for a candidate; for a rehearsal the default is the version in Cargo.toml",
     )
     modes = parser.add_mutually_exclusive_group()
-    modes.add_argument("--dry-run", action="store_true", help="check, and show what would change")
+    modes.add_argument("--dry-run", action="store_true", help="run the checks, and show what would change")
     modes.add_argument("--rehearse", action="store_true", help="build and check, without a commit and a tag")
     modes.add_argument("--publish", action="store_true", help="push and upload the release")
     parser.add_argument(
         "--unsigned", action="store_true", help=f"do without {checksums.KEY}, and never publish"
     )
-    parser.add_argument("--untried", action="store_true", help="do not try the wheels in bare roots")
+    parser.add_argument("--untried", action="store_true", help="do not try out the wheels in bare roots")
     parser.add_argument("--target", action="append", choices=LINUX, help="with --rehearse: only these wheels")
     options = parser.parse_args(given)
     if options.unsigned and options.publish:
@@ -54,7 +54,7 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
 
 
 def make(root: Path, version: Version, options: argparse.Namespace) -> None:
-    """Checks, builds, signs and tags."""
+    """Makes a release: checks, builds, signs and tags it."""
     checkout.check_clean(root)
     if not options.rehearse:
         checkout.check_version(root, version)
@@ -87,7 +87,7 @@ def make(root: Path, version: Version, options: argparse.Namespace) -> None:
 
 
 def build(builder: Builder, version: Version, options: argparse.Namespace) -> None:
-    """Builds the files of a release, checks them, and tries the wheels."""
+    """Builds the files of a release, checks them, and tries out the wheels."""
     targets = [LINUX[triple] for triple in options.target or LINUX]
     archive = builder.sources()
     builder.crate()
@@ -101,7 +101,7 @@ def build(builder: Builder, version: Version, options: argparse.Namespace) -> No
 
 
 def upload(root: Path, version: Version, *, is_asked: bool) -> None:
-    """Says what is to be uploaded, or uploads it."""
+    """Uploads a release, or only prints the commands that would upload it."""
     work = root / ".cache/release"
     if is_asked:
         publishing.check(root, work / str(version), version)
@@ -112,7 +112,7 @@ def upload(root: Path, version: Version, *, is_asked: bool) -> None:
         publishing.publish(root, steps)
     else:
         print(
-            f"Nothing is uploaded. These commands do it, and --publish runs them:\n{publishing.describe(steps)}"
+            f"Nothing was uploaded. With --publish, these commands are run:\n{publishing.describe(steps)}"
         )
 
 

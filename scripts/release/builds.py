@@ -1,4 +1,4 @@
-"""What a release consists of, and the commands that build it.
+"""Builds the files of a release: a source archive, wheels and a crate.
 
 - All wheels are built from the source archive, which shows that the archive is complete.
 - The binary contains no paths of the build machine, and the files in a wheel have the time of the commit.
@@ -31,7 +31,7 @@ def run(command: list[str], directory: Path, environment: dict[str, str] | None 
 
 
 class Builder:
-    """Builds the files of a release in a tree of its own."""
+    """Builds the files of a release in a separate working tree."""
 
     def __init__(self, checkout: Path, place: Path, out: Path) -> None:
         self.checkout = checkout
@@ -48,7 +48,9 @@ class Builder:
         }
 
     def sources(self) -> Path:
-        """Makes the source archive, with the licenses of all platforms and the classes for every Spark."""
+        """Makes the source archive, with the licenses for all platforms and the Java classes for every Spark
+        release.
+        """
         platforms = [argument for triple in (*LINUX, *ELSEWHERE) for argument in ("--platform", triple)]
         run([sys.executable, "scripts/licenses.py", *platforms, LICENSES], self.place)
         shutil.rmtree(self.place / "python/deltalog/spark/jars", ignore_errors=True)
@@ -60,7 +62,7 @@ class Builder:
         return archive
 
     def sparks(self) -> list[str]:
-        """Returns the Spark minors that a wheel has classes for."""
+        """Returns the minor releases of Spark for which wheels have Java classes."""
         [found] = re.findall(r"(?m)^SPARKS := (.*)$", (self.place / "Makefile").read_text("utf-8"))
         return str(found).split()
 
@@ -88,14 +90,16 @@ class Builder:
         return made
 
     def crate(self) -> Path:
-        """Packs the crate that is published, and compiles it from the package."""
+        """Packages the crate that is published, and compiles the packaged crate."""
         run(["cargo", "package", "--locked", "--package", "deltalog"], self.place, self.environment)
         made = self.work / "target/package" / f"deltalog-{current(self.place)}.crate"
         return Path(shutil.copy(made, self.out))
 
 
 def remapped(source: Path) -> list[str]:
-    """Returns compiler options by which panics name `crates/arrow-1.0/src/lib.rs`, not a path of this machine."""
+    """Returns compiler options that make panic messages name `crates/arrow-1.0/src/lib.rs` instead of a path on this
+    machine.
+    """
     home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
     crates = [(str(directory), "crates") for directory in sorted((home / "registry/src").glob("*"))]
     return [
@@ -105,7 +109,7 @@ def remapped(source: Path) -> list[str]:
 
 
 def missing_tools(checkout: Path) -> list[str]:
-    """Returns what the builds need and lack, with the commands that install it."""
+    """Returns the tools that the builds need and that are missing, with the commands that install them."""
     missing = []
     if not (checkout / ".cache/release/venv/bin/maturin").exists():
         missing.append("maturin and zig: run `make .cache/release/venv/.deps`")

@@ -1,7 +1,8 @@
-"""The newest entry of CHANGELOG.md, which must be the one of the release.
+"""Reads and dates the newest entry of CHANGELOG.md, which must describe the release.
 
-Work after a release is listed below `## Unreleased`, and work before the first release below
-`## 0.1.0 (not released yet)`. A release replaces this heading by its version and date. A candidate leaves it as it is.
+Changes since the last release are listed below `## Unreleased`, and before the first release below `## 0.1.0 (not
+released yet)`. A release replaces this heading with its version and date. A release candidate does not change the
+heading.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ UNRELEASED = "Unreleased"
 
 
 def _newest(root: Path) -> tuple[str, re.Match[str], str]:
-    """Returns the file's text, the newest heading, and the entry below it."""
+    """Returns the text of the file, its newest heading, and the entry below that heading."""
     text = (root / FILE).read_text("utf-8")
     headings = list(HEADING.finditer(text))
     if not headings:
@@ -29,7 +30,7 @@ def _newest(root: Path) -> tuple[str, re.Match[str], str]:
 
 
 def entry(root: Path, version: Version) -> str:
-    """Returns what is new in a release that is to be made, or has been."""
+    """Returns the entry for a release that is about to be made, or that has been made."""
     _, heading, body = _newest(root)
     final = str(version).partition("-")[0]
     accepted = (UNRELEASED, f"{final} (not released yet)")
@@ -45,7 +46,7 @@ def entry(root: Path, version: Version) -> str:
 
 
 def date_entry(root: Path, version: Version, today: datetime.date) -> None:
-    """Replaces the heading of the newest entry by the version and the date."""
+    """Replaces the heading of the newest entry with the version and the date."""
     entry(root, version)
     text, heading, _ = _newest(root)
     if version.candidate is None:

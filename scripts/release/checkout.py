@@ -1,6 +1,6 @@
-"""The repository of a release: what must be true of it, the tree that is built, and the commit and tag at the end.
+"""Checks the git repository for a release, creates the tree that is built, and makes the commit and the tag at the end.
 
-- A release is built in a tree of its own, from commits alone: files that git does not know cannot get into it.
+- A release is built in a separate working tree, from commits alone, so files that are not in git cannot get into it.
 - Until everything is built and checked, the checkout, its branch and its tags stay as they were.
 """
 
@@ -26,7 +26,7 @@ def git(root: Path, *arguments: str) -> str:
 def branch(root: Path) -> str:
     name = git(root, "branch", "--show-current")
     if not name:
-        raise RefusedError("no branch is checked out: a release is a commit of a branch, so check one out")
+        raise RefusedError("no branch is checked out, but a release is a commit on a branch; check out a branch")
     return name
 
 
@@ -35,7 +35,7 @@ def has_tag(root: Path, version: Version) -> bool:
 
 
 def check_clean(root: Path) -> None:
-    """Refuses a checkout with changes, which would not be in what is built."""
+    """Refuses a checkout with uncommitted changes, which would not become part of the release."""
     if changes := git(root, "status", "--porcelain"):
         raise RefusedError(f"there are changes that are not committed; commit or remove them:\n{changes}")
 
@@ -51,11 +51,11 @@ def check_version(root: Path, version: Version) -> None:
 
 @contextmanager
 def tree(root: Path, place: Path) -> Iterator[Path]:
-    """Creates a tree with the newest commit and nothing else, and removes it at the end."""
+    """Creates a working tree with the files of the newest commit only, and removes it at the end."""
     git(root, "worktree", "prune")
     if place.exists():
         raise RefusedError(
-            f"{place} exists: wait for the release that is under way; if one was interrupted, "
+            f"{place} exists: wait for the other release to end; if it was interrupted, "
             f"run `git worktree remove --force {place}`"
         )
     git(root, "worktree", "add", "--quiet", "--detach", str(place), "HEAD")
@@ -66,7 +66,7 @@ def tree(root: Path, place: Path) -> Iterator[Path]:
 
 
 def commit(place: Path, version: Version) -> str:
-    """Commits the version in the release's own tree. Returns the commit, which is on no branch yet."""
+    """Commits the new version in the separate working tree. Returns the commit, which is not on a branch yet."""
     git(place, "commit", "--quiet", "--all", "--allow-empty", "--message", f"Release {version}")
     return git(place, "rev-parse", "HEAD")
 

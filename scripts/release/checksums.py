@@ -1,7 +1,7 @@
-"""SHA256SUMS, and its signature by an SSH key.
+"""Writes and verifies SHA256SUMS, and signs it with an SSH key.
 
-People verify both with what they have: `ssh-keygen`, and `sha256sum` or `shasum`. The public keys are in the file
-`SIGNERS` of the repository, and the private key is where the environment says.
+Users can verify both files with common tools: `ssh-keygen`, and `sha256sum` or `shasum`. The public keys are in the
+file `SIGNERS` of the repository. An environment variable names the file of the private key.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def write(directory: Path) -> Path:
 
 
 def verify(directory: Path) -> list[str]:
-    """Returns what is wrong with the files of a directory."""
+    """Compares the files of a directory with SHA256SUMS, and returns the problems."""
     wrong, listed = [], {}
     for line in (directory / NAME).read_text("utf-8").splitlines():
         found = re.fullmatch(r"([0-9a-f]{64})  ([^/]+)", line)
         if found is None:
-            wrong.append(f"{NAME} has a line that is no digest: {line!r}")
+            wrong.append(f"{NAME} has a line that is not a digest: {line!r}")
         else:
             listed[found[2]] = found[1]
     present = {file.name: file for file in directory.iterdir() if file.name not in (NAME, SIGNATURE)}
@@ -59,12 +59,12 @@ def verify(directory: Path) -> list[str]:
 
 
 def signing_key() -> Path:
-    """Returns the file of the private key, or of its public part if an SSH agent has the private one."""
+    """Returns the file of the private key, or of the public key if an SSH agent holds the private one."""
     value = os.environ.get(KEY, "")
     if not value:
         raise RefusedError(
             f"{KEY} is not set: set it to the file of an SSH key that is in {SIGNERS}, "
-            "or pass --unsigned for files that are not to be published"
+            "or pass --unsigned if the files will not be published"
         )
     if not Path(value).is_file():
         raise RefusedError(f"{KEY} is {value}, and there is no such file")
@@ -108,7 +108,7 @@ def signature_problem(sums: Path, signers: Path) -> str | None:
 
 
 def check_key(key: Path, signers: Path) -> None:
-    """Signs something before anything is built, so that a wrong key is noticed then."""
+    """Tests the key by signing a sample. This runs before the builds, so that a wrong key is noticed early."""
     with tempfile.TemporaryDirectory() as directory:
         probe = Path(directory, NAME)
         probe.write_text("")

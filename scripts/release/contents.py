@@ -1,6 +1,6 @@
-"""Checks of the files of a release: names, versions, bills of materials, licenses, binaries.
+"""Checks the files of a release: names, versions, bills of materials, licenses, binaries.
 
-`scripts/spark_jars.py --check` checks the Java classes in them.
+The Java classes in the files are checked by `scripts/spark_jars.py --check`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scripts.release.library import Library, problems
 from scripts.release.targets import Target
 from scripts.release.version import Version
 
-# PyPI's own limit.
+# The maximum size that PyPI accepts.
 LARGEST = 100_000_000
 BINARY = "deltalog/_internal.abi3.so"
 IN_SOURCES = (
@@ -38,7 +38,7 @@ def wheel_name(version: Version, target: Target) -> str:
 
 
 def check_wheel(file: Path, version: Version, target: Target) -> list[str]:
-    """Returns what is wrong with a wheel."""
+    """Checks a wheel, and returns the problems."""
     if file.name != (expected := wheel_name(version, target)):
         return [f"{file.name} should be {expected}"]
     wrong = []
@@ -73,7 +73,9 @@ def _metadata_problems(text: str, version: Version) -> list[str]:
 
 
 def _materials_problems(wheel: zipfile.ZipFile, version: Version) -> list[str]:
-    """Checks the list of crates (CycloneDX) that maturin writes."""
+    """Checks the list of crates (in the format CycloneDX) that maturin writes into a wheel, and returns the
+    problems.
+    """
     names = [
         name for name in wheel.namelist() if ".dist-info/sboms/" in name and name.endswith(".cyclonedx.json")
     ]
@@ -104,7 +106,7 @@ def _license_problems(wheel: zipfile.ZipFile) -> list[str]:
 
 
 def check_sources(file: Path, version: Version) -> list[str]:
-    """Returns what is wrong with the source archive."""
+    """Checks the source archive, and returns the problems."""
     prefix = f"deltalog-{version.of_python}"
     if file.name != f"{prefix}.tar.gz":
         return [f"{file.name} should be {prefix}.tar.gz"]
@@ -114,7 +116,9 @@ def check_sources(file: Path, version: Version) -> list[str]:
 
 
 def check_all(directory: Path, version: Version, targets: list[Target]) -> list[str]:
-    """Returns what is wrong with the files of a release, which must be these and no others."""
+    """Checks all files of a release, and returns the problems. A missing file is a problem, and so is an additional
+    one.
+    """
     prefix = f"deltalog-{version.of_python}"
     wheels = {wheel_name(version, target): target for target in targets}
     expected = {*wheels, f"{prefix}.tar.gz", f"deltalog-{version}.crate"}

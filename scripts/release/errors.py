@@ -2,4 +2,4 @@
 
 
 class RefusedError(Exception):
-    """A release that must not be made, with what to do about it."""
+    """The release must not be made. The message says why, and what to do about it."""

@@ -1,4 +1,6 @@
-"""What the binary of a wheel demands of the machine that loads it, as binutils' `readelf` reports it."""
+"""Checks which libraries and symbols a wheel's binary needs on the machine that loads it. `readelf` of binutils
+reports them.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,15 @@ from pathlib import Path
 from scripts.release.targets import Target
 
 GLIBC = (2, 17)
-"""The C library of manylinux2014: RHEL 7, Ubuntu 14.04, Debian 8."""
-# manylinux2014 allows these and a few more, for which there is no need.
+"""The version of glibc that manylinux2014 requires. RHEL 7, Ubuntu 14.04 and Debian 8 have it."""
+# manylinux2014 allows these libraries and a few more, which the binary does not need.
 OF_GLIBC = re.compile(r"(lib(c|m|pthread|dl|rt|gcc_s)|ld-linux-(x86-64|aarch64))\.so\.\d")
 OF_MUSL = re.compile(r"libc(\.musl-\w+)?\.so(\.1)?|libgcc_s\.so\.1")
 
 
 @dataclass(frozen=True)
 class Library:
-    """A shared library, in the words of `readelf`."""
+    """The properties of a shared library, as `readelf` prints them."""
 
     machine: str
     needed: frozenset[str]
@@ -55,7 +57,9 @@ class Library:
 
 
 def problems(library: Library, target: Target) -> list[str]:
-    """Returns why machines of this platform could not load a library, and what should not be in it."""
+    """Returns reasons why a machine of this platform could not load a library, and things that should not be in the
+    library.
+    """
     found = []
     if library.machine != target.machine:
         found.append(f"it is for {library.machine}, not for {target.machine}")

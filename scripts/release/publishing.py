@@ -1,4 +1,4 @@
-"""What a release sends to other machines: printed by default, and only done when asked."""
+"""Publishes a release: prints the commands that upload it, and runs them only on request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scripts.release.version import Version
 
 
 def commands(directory: Path, version: Version, branch: str, notes: Path) -> list[list[str]]:
-    """Returns the commands, in an order in which what cannot be undone comes last."""
+    """Returns the commands. Those that cannot be undone come last."""
     files = sorted(str(file) for file in directory.iterdir())
     packages = [file for file in files if file.endswith((".whl", ".tar.gz"))]
     kind = ["--prerelease"] if version.candidate is not None else []
@@ -27,12 +27,14 @@ def commands(directory: Path, version: Version, branch: str, notes: Path) -> lis
 
 
 def check(root: Path, directory: Path, version: Version) -> None:
-    """Refuses files that have changed since they were made or that are not signed, and another commit."""
+    """Refuses to publish files that are unsigned or have changed since they were made, and a checkout at a different
+    commit.
+    """
     if git(root, "status", "--porcelain"):
-        raise RefusedError("there are changes that are not committed; a release is published without them")
+        raise RefusedError("there are uncommitted changes, which would not be in the release; commit or remove them")
     if git(root, "rev-parse", "HEAD") != git(root, "rev-parse", f"{version.tag}^{{commit}}"):
         raise RefusedError(
-            f"the newest commit is not the one of {version.tag}; publish from a branch that ends there"
+            f"the newest commit is not the commit of {version.tag}; publish from a branch that ends there"
         )
     if not (directory / checksums.NAME).is_file():
         raise RefusedError(f"there is no release in {directory}: make it first")
@@ -47,7 +49,7 @@ def describe(steps: list[list[str]]) -> str:
 
 
 def publish(root: Path, steps: list[list[str]]) -> None:
-    """Runs the commands. If one fails, those that remain are listed."""
+    """Runs the commands. If one fails, it lists the commands that have not run."""
     for number, step in enumerate(steps):
         print(f"$ {shlex.join(step)}", flush=True)
         try:

@@ -1,7 +1,7 @@
-"""Bare root directories: Debian's packages of one program and what it depends on, unpacked, nothing configured.
+"""Creates bare root directories: a Debian package and its dependencies are unpacked, but not configured.
 
-The state of apt is in a directory of its own, so that this machine's packages neither matter nor change. The packages
-may be for another processor.
+apt keeps its state in a separate directory, so the packages of this machine have no influence and are not changed. The
+packages may be for another processor.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scripts.release.errors import RefusedError
 
 
 class Packages:
-    """Debian's packages for a processor."""
+    """The packages that Debian has for a processor."""
 
     def __init__(self, directory: Path, architecture: str) -> None:
         if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
@@ -64,7 +64,7 @@ class Packages:
 
 
 def inside(root: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Runs a command that sees only this directory, with an empty environment."""
+    """Runs a command with this directory as its root and with an empty environment."""
     user = [] if os.geteuid() == 0 else ["--map-root-user"]
     return subprocess.run(
         ["unshare", *user, "--root", str(root), "--wd", "/", *command],

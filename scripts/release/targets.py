@@ -1,4 +1,4 @@
-"""The platforms that a release has wheels for, and which of them are built on a Linux machine."""
+"""Lists the platforms for which a release has wheels, and which of the wheels are built on a Linux machine."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Target:
-    """A platform whose wheel is built with zig, which has the headers and libraries of all of them."""
+    """A platform whose wheel is built with zig, which brings the headers and libraries of all these platforms."""
 
     triple: str
     """The name of the platform in Rust."""
     policy: str
-    """The oldest C library that the wheel is for, as maturin and auditwheel call it."""
+    """The oldest C library that the wheel supports, as maturin and auditwheel spell it."""
     tag: str
-    """What the name of the wheel ends with: the tags of its platform, sorted."""
+    """The end of the wheel's file name: the tags of its platform, sorted."""
     machine: str
-    """What `readelf` calls the processor."""
+    """The name of the processor in the output of `readelf`."""
     debian: str
     """The name of the processor in Debian."""
 
@@ -52,5 +52,5 @@ LINUX = {
         Target("aarch64-unknown-linux-musl", "musllinux_1_2", "musllinux_1_2_aarch64", "AArch64", "arm64"),
     )
 }
-# Their wheels are built by .github/workflows/release.yml, from the source archive.
+# The wheels for these platforms are built from the source archive by .github/workflows/release.yml.
 ELSEWHERE = ("aarch64-apple-darwin", "x86_64-apple-darwin", "x86_64-pc-windows-msvc")

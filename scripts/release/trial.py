@@ -1,13 +1,13 @@
-"""Tries a wheel where nothing but Python is installed: `python -m scripts.release.trial WHEEL...`.
+"""Tries out wheels in an environment with nothing but Python: `python -m scripts.release.trial WHEEL...`.
 
-- A wheel for glibc is installed with pip into a bare root of Debian's Python (scripts/release/roots.py), without an
-  index, and works on a table there. The root has no shell, no /proc and no /dev.
-- A wheel for musl is loaded by musl's own loader, into a program that has the symbols of Python and does nothing else.
+- A wheel for glibc is installed with pip, without an index, into a bare root directory with Debian's Python
+  (scripts/release/roots.py), and then used on a table. The root directory has no shell, no /proc and no /dev.
+- A wheel for musl is loaded by musl's own loader, into a small program that provides the symbols of Python.
 - Wheels for another processor run in QEMU.
 
-The wheels must also work with glibc 2.17, which is older than any glibc that Debian still offers. Therefore the binary
-is checked instead (scripts/release/library.py): the symbols of glibc have versions, and a wheel must need none that is
-newer than 2.17.
+The wheels must also work with glibc 2.17, but every glibc that Debian still offers is newer. For this reason the
+binary is checked as well (scripts/release/library.py): glibc's symbols have versions, and a wheel must not need a
+symbol that is newer than 2.17.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 WORK = ROOT / ".cache/release/roots"
 PROCESSORS = {"x86_64": "amd64", "aarch64": "arm64"}
 ROWS = [{"id": 1, "city": "Oslo"}, {"id": 2, "city": "Rome"}]
-# Each is one process: the arguments of Python, and its output. `python -m deltalog` is the command.
+# Each entry is run as one process: the arguments for Python, and the expected output.
 STEPS: list[tuple[list[str], str]] = [
     (["-m", "deltalog", "create", "/trips", "--columns", "id bigint, city string"], ""),
     (["-m", "deltalog", "append", "/trips", "/rows.jsonl", "--json"], '"rows":2'),
@@ -62,11 +62,13 @@ def target_of(wheel: Path) -> Target:
     for target in LINUX.values():
         if wheel.name.endswith(f"-{target.tag}.whl"):
             return target
-    raise RefusedError(f"{wheel.name} is not a wheel that is built here")
+    raise RefusedError(f"{wheel.name} is not one of the wheels that are built on Linux")
 
 
 def emulator(target: Target, root: Path) -> list[str]:
-    """Copies QEMU into a root, if it is needed. Returns the beginning of commands in there."""
+    """Copies QEMU into a root directory, if it is needed. Returns the words that must precede commands in this
+    directory.
+    """
     host = PROCESSORS.get(platform.machine(), platform.machine())
     if target.debian == host:
         return []
@@ -79,7 +81,7 @@ def emulator(target: Target, root: Path) -> list[str]:
 
 
 def try_on_glibc(wheel: Path, target: Target, root: Path) -> None:
-    """Installs a wheel in a bare root and works with it."""
+    """Installs a wheel in a bare root directory, and uses it."""
     Packages(WORK, target.debian).unpack("python3", root)
     start = [*emulator(target, root), "/usr/bin/python3"]
     (root / "tmp").mkdir(exist_ok=True)
@@ -107,7 +109,7 @@ def try_on_glibc(wheel: Path, target: Target, root: Path) -> None:
 
 
 def try_on_musl(wheel: Path, target: Target, root: Path) -> None:
-    """Loads the binary of a wheel with musl's loader, all symbols at once."""
+    """Loads a wheel's binary with musl's loader, which resolves all symbols immediately."""
     Packages(WORK, target.debian).unpack("musl", root)
     with zipfile.ZipFile(wheel) as archive:
         (root / "module.so").write_bytes(archive.read(BINARY))
@@ -118,7 +120,7 @@ def try_on_musl(wheel: Path, target: Target, root: Path) -> None:
     source.write_text(PROGRAM % "\n".join(f"char {name}[4096];" for name in symbols))
     triple = target.triple.replace("-unknown", "")
     compiler = [str(ROOT / ".cache/release/venv/bin/python"), "-m", "ziglang", "cc", "-target", triple]
-    # Optimized, a program has none of zig's own runtime, which needs the newest musl.
+    # Without optimization, the program would contain zig's own runtime, which needs the newest musl.
     subprocess.run(
         [*compiler, "-O2", "-dynamic", "-rdynamic", "-o", str(root / "program"), str(source)], check=True
     )
@@ -128,7 +130,7 @@ def try_on_musl(wheel: Path, target: Target, root: Path) -> None:
 
 
 def try_wheel(wheel: Path) -> None:
-    """Tries a wheel, on this machine's processor or by emulation."""
+    """Tries out a wheel on this machine's processor, or on an emulated one."""
     target = target_of(wheel)
     with tempfile.TemporaryDirectory(prefix="deltalog-root-") as directory:
         attempt = try_on_musl if target.is_musl else try_on_glibc
@@ -136,7 +138,7 @@ def try_wheel(wheel: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Try wheels where nothing but Python is installed.")
+    parser = argparse.ArgumentParser(description="Try out wheels in an environment with nothing but Python.")
     parser.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
     for wheel in parser.parse_args().wheels:
         try:

@@ -1,7 +1,7 @@
-"""Versions: their order, and every place of the repository that has the current one.
+"""Parses and orders versions, and replaces the current version everywhere in the repository.
 
 - A version is `1.2.3` or `1.2.3-rc.1`, as Cargo spells it. Python packages and wheels spell the latter `1.2.3rc1`.
-- A place that lacks the version, or has another one, is an error: nothing is replaced that was not found.
+- A place without the version, or with a different version, is an error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scripts.release.errors import RefusedError
 
 NUMBER = r"(?:0|[1-9][0-9]*)"
 VERSION = re.compile(rf"({NUMBER})\.({NUMBER})\.({NUMBER})(?:-rc\.({NUMBER}))?")
-# `VERSION` is the version.
+# `VERSION` stands for the version.
 PLACES = {
     "Cargo.toml": (
         '[workspace.package]\nversion = "VERSION"\n',
@@ -33,7 +33,9 @@ PLACES = {
         f'[[package]]\nname = "{name}"\nversion = "VERSION"\n' for name in ("deltalog", "deltalog-datafusion")
     ),
 }
-"""The texts with the version, for each file. pyproject.toml, the jars and the binary take it from Cargo.toml."""
+"""For each file, the texts that contain the version. pyproject.toml, the jars and the binary take the version from
+Cargo.toml.
+"""
 
 
 @total_ordering
@@ -70,12 +72,12 @@ class Version:
 
     @property
     def of_python(self) -> str:
-        """The version in the names of Python packages."""
+        """The version as Python packages spell it."""
         return str(self).replace("-rc.", "rc")
 
 
 def current(root: Path) -> Version:
-    """Returns the version of a working tree, which must be the same in all places."""
+    """Returns the version of a working tree, which must be the same in all its files."""
     found: dict[str, list[str]] = {}
     for file, texts in PLACES.items():
         content = (root / file).read_text("utf-8")
@@ -96,7 +98,7 @@ def current(root: Path) -> Version:
 
 
 def set_version(root: Path, new: Version) -> list[str]:
-    """Replaces the version everywhere. Returns the files that have it."""
+    """Replaces the version in all places. Returns the changed files."""
     old = current(root)
     for file, texts in PLACES.items():
         content = (root / file).read_text("utf-8")
