@@ -1,3 +1,3 @@
-"""Measures deltalog against its peers in one run, on the same tables. Run `make bench`; `benches/README.md`
+"""Measures deltalog and comparable libraries in one run, on the same tables. Run `make bench`; `benches/README.md`
 explains it.
 """

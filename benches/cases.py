@@ -1,4 +1,4 @@
-"""The cases: each is an operation on a table, its contenders, and the ratios and limits to reach."""
+"""Defines the benchmark cases. Each has an operation on a table, its contenders, and targets: ratios and limits."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ SCALES = ("small", "medium", "full")
 TARGET_SCALE = "full"
 
 Setup = Callable[[TableSpec, Path, Path], Mapping[str, Any]]
-"""Creates the arguments of one measurement from the specification of the table, its directory, and an empty
-directory for the measurement alone.
+"""Creates the arguments of one measurement. Its own arguments are the specification of the table, the table's
+directory, and an empty directory for this measurement.
 """
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """`subject` divided by `peer`, round by round.
+    """The ratio of the measurements of `subject` to those of `peer`, computed for each round.
 
-    `time` and `memory` are upper limits; None means that the ratio is only shown.
+    `time` and `memory` are upper limits for the ratio; None means that the ratio is only shown.
     """
 
     measure: str
@@ -59,7 +59,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Limit:
-    """Upper limits for one contender, without a peer."""
+    """Absolute upper limits for one contender, which is not compared with a peer."""
 
     measure: str
     contender: str
@@ -81,7 +81,9 @@ class Case:
     ratios: tuple[Ratio, ...]
     limits: tuple[Limit, ...] = field(default=())
     warm_up: int = 0
-    """The number of first rounds that are discarded, because a session's compilers and caches are cold."""
+    """The number of rounds at the beginning whose results are discarded, because a session's compilers and caches are
+    cold.
+    """
 
     def table(self, scale: str) -> TableSpec:
         return self.tables.get(scale) or self.tables[max(self.tables, key=SCALES.index)]
@@ -616,5 +618,7 @@ CASES = (
 
 
 def named(wanted: str) -> tuple[Case, ...]:
-    """Returns the cases that a name selects: `all`, a whole name, or the part before the slash."""
+    """Returns the cases that `name` selects: all cases for `all`, the case with this name, or the cases whose names
+    begin with `name` and a slash.
+    """
     return tuple(case for case in CASES if wanted in ("all", case.name, case.name.split("/")[0]))

@@ -1,6 +1,6 @@
-"""The command line: which cases, at which scale, how many rounds.
+"""The command line: it selects the cases, the scale of the tables and the number of rounds.
 
-The exit code is 1 if something could not be run. A missed target is not an error.
+The exit code is 1 if a contender could not be run. Missing a target is not an error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benches.summary import summarise
 
 console = Console(highlight=False)
 if not console.is_terminal:
-    console.width = 140  # A log file has no width.
+    console.width = 140  # If the output is not a terminal but a log file, it has no width.
 
 
 def main(options: Sequence[str]) -> int:
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     places = Places()
     parser = argparse.ArgumentParser(
         prog="benches/run.py",
-        description="Measures deltalog against its peers, in one run, on the same tables.",
+        description="Measures deltalog and comparable libraries in one run, on the same tables.",
     )
     parser.add_argument(
         "cases", nargs="*", default=["all"], help="names of cases, `all` (the default), or `list`"

@@ -1,23 +1,23 @@
-"""The names of the contenders, what they are, and the process that each runs in.
+"""Lists the contenders: their names, their modules, and the process in which each runs.
 
-A peer that is not a Python package is a program. Its module starts it and uses the laps that the program
-reports.
+A contender that is not a Python package is a separate program. Its module starts the program, which measures and
+reports its own laps.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# The names of Spark sessions: one in the environment of `make build`, one in the environment for which the JVM
-# connector is built.
+# The names of shared Spark sessions: one uses the environment of `make build`, and the other the environment for which
+# the JVM connector is built.
 OUR_SESSION = "newest"
 JVM_SESSION = "jvm"
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A contender. `session` names a process that is shared for a whole case; with None each measurement has
-    its own.
+    """A contender. `session` names a process that all measurements of a case share; with None each measurement has its
+    own process.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Contender:
     fresh: bool = False
     """Starts the session in a new process for each measurement."""
     program: bool = False
-    """Runs the program of `benches/kernel`, which its process finds by `DELTALOG_BENCH_KERNEL`."""
+    """Runs the program of `benches/kernel`. The environment variable `DELTALOG_BENCH_KERNEL` contains its path."""
 
 
 OURS = Contender("ours", "benches.contenders.ours")

@@ -1,10 +1,11 @@
-"""Measures how time and memory grow with the number of files: `benches/run.py curve`.
+"""Measures how time and memory grow with a table's number of files: `benches/run.py curve`.
 
 It uses the tables, processes and clocks of the cases.
 
 - Tables of 10,000, 100,000 and 1,000,000 files. `--largest 10000000` adds one that takes 3 GB of disk and
   minutes to make.
-- Two lines: open and list everything; open, and list the files that a predicate keeps which matches one file in 2,400.
+- There are two curves: one for opening a table and listing all files, and one for opening it and listing the files
+  that a predicate selects (one file in 2,400).
 - The numbers go to standard output and, with every sample, to `results/`; the picture goes to `curve.png`.
 """
 
@@ -37,7 +38,7 @@ CONTENDERS = ("ours", "delta_kernel")
 
 @dataclass(frozen=True)
 class Point:
-    """The median of a lap at a size, with its range."""
+    """The median and the range of a lap for tables of one size."""
 
     case: str
     contender: str
@@ -48,7 +49,7 @@ class Point:
 
 
 def main(options: Sequence[str]) -> int:
-    """Returns exit code 1 if something could not be run, as for the cases."""
+    """Measures and draws the curves. Returns exit code 1 if a contender could not be run."""
     parser = _parser()
     arguments = parser.parse_args(options)
     check_contenders(parser, arguments.contender, (named(name)[0] for name, _ in LINES))

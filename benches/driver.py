@@ -1,9 +1,10 @@
-"""Measures the memory that a DELETE by deletion vectors takes in a driver with 512 MB: `benches/run.py driver`.
+"""Measures the memory that a DELETE with deletion vectors needs in a Spark driver with 512 MB: `benches/run.py driver`.
 
-- Tables of 2,000,000, 20,000,000 and 200,000,000 rows of one column, with half of the rows deleted, scattered.
-- An application of Spark for each, whose executor is a process of its own. So the driver holds only the data of a
-  statement: bitmaps and lists of files. - Shown are the peak of the driver's heap during the statement, what is live
-  there after a garbage collection, and the peak of the Python process, which commits.
+- Tables of 2,000,000, 20,000,000 and 200,000,000 rows of one column, of which half are deleted, at scattered positions.
+- Each DELETE runs in its own Spark application, whose executor is a separate process, so the driver only holds the
+  data of the statement: bitmaps and lists of files.
+- The output shows the peak of the driver's heap during the statement, the heap after a garbage collection, and the
+  peak memory of the Python process, which commits.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ ROWS = (2_000_000, 20_000_000, 200_000_000)
 
 
 class Found(NamedTuple):
-    """One statement. Sizes are in bytes."""
+    """The measurements of one statement. Sizes are in bytes."""
 
     deleted: int
     seconds: float
@@ -34,13 +35,13 @@ class Found(NamedTuple):
 
 def main(options: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="benches/run.py driver", description="Measures what a DELETE takes in the driver."
+        prog="benches/run.py driver", description="Measures the memory that a DELETE needs in the driver."
     )
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS, help="numbers of rows of the tables")
     arguments = parser.parse_args(options)
     shown = Table("rows", "deleted", "seconds", "peak of the heap", "live after", "peak of Python")
     for rows in arguments.rows:
-        # Each statement has a new process, so no state of an earlier one remains.
+        # Each statement runs in a new process, so earlier statements have no influence.
         with multiprocessing.get_context("spawn").Pool(1) as processes:
             found = processes.apply(_delete_half, (rows,))
         sizes = (found.heap_peak, found.heap_live, found.python_peak)

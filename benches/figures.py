@@ -1,11 +1,11 @@
 """Writes docs/figures.md and the table of README.md from docs/figures.json: `python -m benches.figures`.
 
-    python -m benches.figures results/….json …   takes over the medians of these results first
-    python -m benches.figures --check            only compares the pages
+    python -m benches.figures results/….json …   copies the medians of these results into the JSON first
+    python -m benches.figures --check            fails if a page is not up to date
 
 A row of the JSON names a case and a measure, and the figures of one run: times and, where the page shows them, peaks of
-memory or the growth of the heap. Results replace the figures of the rows for their case and measure, and their date.
-They must come from the machine that the JSON names, and from the largest table of the case.
+memory or the growth of the heap. New results replace the figures and the date of the rows for the same case and
+measure. They must come from the machine that the JSON names, and from the largest table of the case.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NAMES = {
     "parquet": "Spark's own Parquet",
     "jvm": "JVM connector",
 }
-"""The names of contenders on the pages. The first of a row is always deltalog."""
+"""The names of the contenders on the pages. The first contender of a row is always deltalog."""
 
 SPACE = "\N{NO-BREAK SPACE}"
 Row = dict[str, Any]
@@ -43,10 +43,10 @@ _QUANTITIES = ("seconds", "peak_bytes", "heap_bytes")
 
 
 def take(figures: dict[str, Any], results: dict[str, Any]) -> list[str]:
-    """Takes over a run's medians, and returns which rows have them.
+    """Copies the medians of a run into the rows, and returns the rows that were changed.
 
     Raises:
-        ValueError: the results are of another machine, of a small table, or none of the rows is for their case.
+        ValueError: the results come from another machine or from a small table, or no row is for their case.
     """
     machine = _machine(results["machine"])
     if machine != figures["machine"]:
@@ -104,11 +104,11 @@ def pages(root: Path, figures: dict[str, Any]) -> dict[str, str]:
 
 
 def _between(file: Path, made: str) -> str:
-    """Returns the text of a file with the lines between its marks replaced."""
+    """Returns the text of a file in which the lines between the two marks are replaced."""
     before, begin, rest = file.read_text("utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"{file} has no place for the figures: it lacks {BEGIN.strip()}")
+        raise ValueError(f"{file} has no place for the figures, because it lacks the line {BEGIN.strip()}")
     return f"{before}{BEGIN}\n{made}\n{END}{after}"
 
 
@@ -134,7 +134,7 @@ def _figure(figure: dict[str, Any]) -> str:
 
 
 def _seconds(number: float) -> str:
-    """Returns a time with two digits, or with one after the point."""
+    """Formats a time with two significant digits, or with one digit after the point."""
     if number >= 1:
         return f"{number:.1f}{SPACE}s"
     if number >= 0.095:
@@ -148,7 +148,7 @@ def _bytes(number: float) -> str:
 
 
 def _written(figures: dict[str, Any]) -> str:
-    """Returns the JSON with a line for each row."""
+    """Formats the JSON with one line for each row."""
     rows = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in figures["rows"])
     return f'{{\n "machine": {json.dumps(figures["machine"])},\n "rows": [\n{rows}\n ]\n}}\n'
 

@@ -1,13 +1,14 @@
 """Measures look-ups of single keys with and without Bloom filters: `benches/run.py lookups`.
 
-A table has keys in random order, so that the statistics of each file and row group span nearly all of them. It is
-written with filters (`deltalog.bloomFilterColumns`) and without, and keys are looked up, half of them present.
+A table has keys in random order, so the statistics of every file and row group span nearly all keys. The table is
+written with filters (`deltalog.bloomFilterColumns`) and without. Then keys are looked up, half of which exist.
 
-- The measures are seconds for writing, the size of the files, seconds for a look-up, and the bytes that it reads. The
-  bytes are those that the process has asked the operating system for (`rchar` of `/proc/self/io`).
-- deltalog looks up in both tables, `deltalake` in the one without filters. A plain scan of the key column shows the
-  cost of a look-up that skips nothing.
-- All must find the same numbers of rows.
+- The script measures the seconds for writing, the size of the files, the seconds for a look-up, and the bytes that a
+  look-up reads. These are the bytes that the process has requested from the operating system (`rchar` of
+  `/proc/self/io`).
+- deltalog looks keys up in both tables, and `deltalake` in the table without filters. A plain scan of the key column
+  shows the cost of a look-up that skips nothing.
+- All readers must find the same numbers of rows.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Layout:
-    """A table, and the time it took to write it."""
+    """A table, and the time that it took to write it."""
 
     path: str
     seconds: float
@@ -53,7 +54,7 @@ class Layout:
 
 
 def main(options: Sequence[str]) -> int:
-    """Returns exit code 1 if two ways find different rows."""
+    """Runs the measurements. Returns exit code 1 if two readers find different rows."""
     parser = argparse.ArgumentParser(
         prog="benches/run.py lookups", description="Measures point look-ups with and without Bloom filters."
     )
@@ -110,7 +111,7 @@ def _measured(plain: Layout, filtered: Layout, rows: int, lookups: int) -> int:
 
 
 def _timed(reader: Reader, column: str, keys: Sequence[int]) -> tuple[list[int], list[float], list[int]]:
-    """Looks the keys up, once before they are measured."""
+    """Measures look-ups of the keys, after looking each of them up once to warm up."""
     reader.find(column, keys[0])
     found, seconds, read = [], [], []
     for key in keys:
@@ -122,13 +123,13 @@ def _timed(reader: Reader, column: str, keys: Sequence[int]) -> tuple[list[int],
 
 
 def _bytes_read() -> int:
-    """The bytes that the process has asked the operating system for."""
+    """Returns the number of bytes that the process has requested from the operating system."""
     fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     return int(fields["rchar"])
 
 
 def _batches(rows: int, files: int) -> Iterator[pa.Table]:
-    """Keys are even numbers, each of them once, in random order."""
+    """Yields the rows. The keys are even numbers in random order, and each number occurs once."""
     keys = np.random.default_rng(5).permutation(rows) * 2
     for part in np.array_split(keys, files):
         yield pa.table({"number": part, "text": [_text(key) for key in part], "value": part / 3})

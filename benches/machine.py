@@ -1,4 +1,4 @@
-"""The context without which a number means nothing: machine, code and load."""
+"""Describes the machine, the code and the load during a benchmark, without which its results mean nothing."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def _processor() -> str:
 
 
 def _locked(package: str) -> str | None:
-    """Returns the version of a dependency of the program in `benches/kernel`."""
+    """Returns the version of a dependency of `benches/kernel`, from its lock file."""
     lock = (ROOT / "benches" / "kernel" / "Cargo.lock").read_text()
     found = re.search(rf'^name = "{package}"\nversion = "(.+)"$', lock, re.MULTILINE)
     return found[1] if found else None
 
 
 def _git(*arguments: str) -> str | None:
-    """Returns None outside of a git checkout."""
+    """Returns the output of a git command; None outside of a git checkout."""
     try:
         return subprocess.run(
             ["git", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=10, check=True

@@ -1,4 +1,4 @@
-"""The options that the cases and the curve have in common."""
+"""The command-line options that the benchmark's programs have in common."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benches.processes import ROOT, Places
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """Returns a converter for whole numbers that refuses those below `least`."""
+    """Returns a converter for integers that refuses numbers below `least`."""
 
     def whole_number(text: str) -> int:
         number = int(text)
@@ -24,7 +24,9 @@ def at_least(least: int) -> Callable[[str], int]:
 
 
 def add_common(parser: argparse.ArgumentParser, *, rounds: int, contenders: str) -> None:
-    """Adds the common options; `rounds` is a default, and `contenders` the help of its option."""
+    """Adds the common options. `rounds` is the default of `--rounds`, and `contenders` is the help text of the option
+    for contenders.
+    """
     parser.add_argument(
         "--rounds",
         type=at_least(1),
@@ -63,7 +65,7 @@ def add_common(parser: argparse.ArgumentParser, *, rounds: int, contenders: str)
 
 
 def check_contenders(parser: argparse.ArgumentParser, wanted: Sequence[str], cases: Iterable[Case]) -> None:
-    """Ends the program if a contender is in none of the cases."""
+    """Ends the program with an error if a contender does not occur in any of the cases."""
     known = dict.fromkeys(contender.name for case in cases for contender in case.contenders)
     for name in wanted:
         if name not in known:

@@ -23,12 +23,12 @@ ROOT = Path(__file__).parent.parent
 
 
 class CouldNotRun(Exception):  # noqa: N818 (an outcome of a contender, which the report names)
-    """The reason why a contender gave no measurement."""
+    """A contender could not be measured; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class Places:
-    """The locations of the environments, the connector and the program that the Makefile installs."""
+    """Where the Makefile has installed the Python environments, the JVM connector and the program `benches/kernel`."""
 
     python: Path = Path(sys.executable)
     jvm_python: Path = ROOT / ".venvs" / "4.2" / "bin" / "python"
@@ -36,7 +36,7 @@ class Places:
     kernel: Path = ROOT / ".cache" / "kernel-target" / "release" / "bench-kernel"
 
     def command(self, contender: Contender) -> tuple[Path, dict[str, str]]:
-        """Returns the Python of a contender and the extra variables of its environment."""
+        """Returns the Python interpreter of a contender, and additional environment variables for its process."""
         if contender.program:
             if not self.kernel.exists():
                 raise CouldNotRun(f"no {self.kernel}; `make bench` builds it")
@@ -102,7 +102,7 @@ class Worker:
         return answer
 
     def close(self) -> None:
-        """Ends the process, and with it the JVM that it may have started."""
+        """Ends the process, and also the JVM if it has started one."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with suppress(BrokenPipeError):
@@ -117,7 +117,7 @@ class Worker:
             self._process.stdout.close()
 
     def _kill(self) -> None:
-        """Ends the process group, which contains only processes that this worker started."""
+        """Kills the process group, which contains only processes that this worker started."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 

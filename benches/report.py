@@ -1,4 +1,4 @@
-"""Prints a summary as two compact tables and saves it as JSON."""
+"""Prints a summary of the results as two compact tables, and saves all results as JSON."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _times(summary: Summary) -> Table:
 def _comparisons(summary: Summary) -> Table:
     table = _new("measure", "ratio or limit", "of", "-found", "-target", "")
     for each in summary.compared:
-        # A ratio of memory without a target says little, and a session has no processor time.
+        # A memory ratio without a target is not useful, and the processor time of a Spark session is not measured.
         if each.at_most is None and (
             each.quantity == "memory" or (each.quantity == "processor" and each.found is None)
         ):
@@ -97,7 +97,7 @@ def _comparisons(summary: Summary) -> Table:
 
 
 def _verdict(summary: Summary, each: Compared) -> str:
-    """Returns the verdict. Targets apply to the full tables only."""
+    """Says whether the target is met. Targets apply only to tables of full size."""
     if summary.scale != TARGET_SCALE:
         return "" if each.at_most is None else f"[dim]at {TARGET_SCALE} scale[/]"
     return _MARKS[each.reached]

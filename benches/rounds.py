@@ -1,9 +1,9 @@
 """Runs a case: all contenders take turns, round after round, on one table.
 
-- The order is A B A B, never A A B B, so that other load on the machine affects all of them.
+- Contenders alternate (A B A B, never A A B B), so that other load on the machine affects all of them.
 - The files of the log are read before each measurement, so that every contender finds them in the page cache.
-- A contender that fails once is out, with its reason; the others continue.
-- Answers to one operation must be equal. Otherwise the measured work was not the same.
+- A contender that fails once is not measured again, and the reason is recorded. The other contenders continue.
+- All contenders must return the same answer to an operation. Otherwise they did not do the same work.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from benches.tables import build
 
 @dataclass
 class Outcome:
-    """The samples of a contender in order, or the reason why it has none."""
+    """The measurements of a contender in order, or the reason why there are none."""
 
     contender: Contender
     samples: list[dict[str, Any]] = field(default_factory=list)
     failure: str | None = None
 
     def series(self, measure: str, quantity: str) -> list[float]:
-        """Returns a quantity (`seconds`, `peak_bytes`, `heap_bytes`) of a lap by round, or nothing if the lap
-        does not have it.
+        """Returns the values of a quantity (`seconds`, `peak_bytes`, `heap_bytes`) of a lap, one per round. The list
+        is empty if the lap does not have this quantity.
         """
         laps = [] if self.failure else [sample["laps"].get(measure, {}) for sample in self.samples]
         return [lap[quantity] for lap in laps if quantity in lap]
 
     def takes_part(self, measure: str) -> bool:
-        """Returns whether the contender has this measure, as far as is known."""
+        """Returns False if the contender's results show that it does not have this measure."""
         return self.failure is not None or all(measure in sample["laps"] for sample in self.samples)
 
 
@@ -65,7 +65,7 @@ def run(case: Case, settings: Settings, tell: Callable[[str], None]) -> list[Out
         for each in case.contenders
         if not settings.contenders or each.name in settings.contenders
     ]
-    # In the directory of the tables, so that a log can be copied by links.
+    # The temporary directory is on the same file system as the tables, so that a log can be copied as hard links.
     with (
         tempfile.TemporaryDirectory(
             dir=settings.cache, prefix=".run-", ignore_cleanup_errors=True
@@ -106,7 +106,9 @@ def _warm(table: Path) -> None:
 
 
 def _compare_answers(outcomes: Sequence[Outcome]) -> None:
-    """Fails the contenders whose answers differ from the last contender's, which is a peer if the case has one."""
+    """Marks contenders as failed if their answers differ from the last contender's, which is a peer if the case has
+    one.
+    """
     able = [outcome for outcome in outcomes if outcome.failure is None]
     for outcome in able:
         expected = able[-1].samples[0]["answer"]
@@ -116,7 +118,9 @@ def _compare_answers(outcomes: Sequence[Outcome]) -> None:
 
 
 def _equal(answer: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
-    """Compares answers. Sums may differ by the order of their addition."""
-    # A contender that does only a part of the work is compared only for that part.
+    """Returns whether two answers are equal. Sums of floats may differ slightly, because the order of addition
+    differs.
+    """
+    # Some contenders do only a part of the work, so only the values that both answers have are compared.
     shared = answer.keys() & expected.keys()
     return bool(shared) and all(math.isclose(answer[key], expected[key], rel_tol=1e-9) for key in shared)

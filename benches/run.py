@@ -1,5 +1,5 @@
 """The program that `make bench` runs. `python benches/run.py list` lists the cases; `… curve` and `… skipping` draw
-pictures, `… driver` measures the driver of a statement on Spark, and `… lookups` what Bloom filters save.
+pictures; `… driver` measures the memory of a Spark driver, and `… lookups` the benefit of Bloom filters.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-# Python looks for modules in the directory of the started file; ours are in the root of the repository.
+# Python looks for modules in the directory of the program, but ours are imported from the root of the repository.
 sys.path[0] = str(Path(__file__).parent.parent)
 
 if __name__ == "__main__":

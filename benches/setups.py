@@ -1,7 +1,7 @@
-"""The arguments of measurements.
+"""Prepares the arguments of measurements.
 
-Each function creates them from the specification of a table, its directory, and an empty directory for the measurement
-alone.
+Each function creates the arguments of one measurement from the specification of a table, the table's directory, and an
+empty directory for the measurement.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def in_store_beside_local(spec: TableSpec, table: Path, scratch: Path) -> Mappin
 
 
 def unanswered(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """An empty table. Each writer appends as many rows as the specification has files in a commit."""
+    """Prepares an empty table. Each writer appends one row for each file that a commit of the specification has."""
     import pyarrow as pa
 
     from deltalog import write_deltalake
@@ -44,7 +44,7 @@ def unanswered(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]
 
 
 def with_predicate(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Selects a month by partition values and a hundredth of the files by statistics."""
+    """Adds a predicate that selects one month by partition values, and a hundredth of the files by statistics."""
     assert isinstance(spec, Checkpointed)
     return {
         "table": str(table),
@@ -53,7 +53,7 @@ def with_predicate(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, 
 
 
 def with_next_commit(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Copies the log by links, and adds a commit for the contender to put into place."""
+    """Copies the log as hard links, and prepares a further commit, which the contender moves into the log."""
     assert isinstance(spec, Checkpointed)
     copy, version = scratch / "table", VERSION + TAIL + 1
     shutil.copytree(table, copy, copy_function=os.link)
@@ -67,19 +67,21 @@ def with_next_commit(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str
 
 
 def copied(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Copies the log by links. Writing to an existing file replaces the link and does not change the original."""
+    """Copies the log as hard links. A write to a file replaces its link, so the original does not change."""
     shutil.copytree(table, scratch / "table", copy_function=os.link)
     return {"table": str(scratch / "table")}
 
 
 def with_threads(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Copies the log. Each thread appends as many rows as the table has files."""
+    """Copies the log. Each thread appends one row for each file of the table."""
     assert isinstance(spec, Commits)
     return {**copied(spec, table, scratch), "threads": 64, "each": spec.adds}
 
 
 def with_next_commits(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Copies the log by links, and adds five commits, which add and remove files, to put into place."""
+    """Copies the log as hard links, and prepares five further commits that add and remove files. The contender moves
+    them into the log.
+    """
     assert isinstance(spec, Checkpointed)
     arguments = copied(spec, table, scratch)
     gone = removed_later(spec.files, TAIL * CHANGES_PER_COMMIT)
@@ -97,7 +99,7 @@ def with_target(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any
 
 
 def with_partitions(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """A partition has a hundred rows."""
+    """Prepares as many partitions as give each partition a hundred rows."""
     assert isinstance(spec, Data)
     return {**with_target(spec, table, scratch), "partitions": spec.rows // 100}
 
@@ -107,7 +109,7 @@ def copied_with_target(spec: TableSpec, table: Path, scratch: Path) -> Mapping[s
 
 
 def littered(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Copies the log alone by links, and adds files to the table that no version needs, to be deleted."""
+    """Copies only the log as hard links, and adds data files that no version needs, which the contender deletes."""
     assert isinstance(spec, Littered)
     copy = scratch / "table"
     shutil.copytree(table / "_delta_log", copy / "_delta_log", copy_function=os.link)

@@ -1,11 +1,12 @@
-"""Measures which share of files a point query skips after rows were ordered: `benches/run.py skipping`.
+"""Measures the share of files that a point query skips after the rows were ordered: `benches/run.py skipping`.
 
-It is figure 5 of "Delta Lake: High-Performance ACID Table Storage over Cloud Object Stores" (VLDB 2020): a table with
-four columns of random numbers, in 100 files. There, rows ordered by all four columns along the Z-order let a query skip
-54 % of the files on average, and 43 % by the worst column.
+It repeats the experiment of figure 5 in "Delta Lake: High-Performance ACID Table Storage over Cloud Object Stores"
+(VLDB 2020), with a table of 100 files and four columns of random numbers. In the paper, rows in Z-order of all four
+columns let a query skip 54 % of the files on average, and 43 % for the worst column.
 
-- Each way to order the rows gets a copy of the table. Files are counted by deltalog, from the statistics of each.
-- The shares go to standard output, and the picture to `skipping.png`.
+- Each way to order the rows is applied to its own copy of the table. deltalog counts the files, using the statistics
+  of each file.
+- The shares are printed to standard output, and the picture is written to `skipping.png`.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ VALUES = 1_000_000
 FILES = 100
 POINTS = 200
 PAPER = (0.54, 0.43)
-"""The mean of the columns, and the minimum."""
+"""The required mean over the columns, and the required minimum."""
 TARGET = (0.6, 0.5)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A way to order rows, and the share of files that a filter on each column then skips."""
+    """A way to order rows, and the share of files that a filter on each column skips with this order."""
 
     name: str
     files: int
@@ -45,9 +46,9 @@ class Layout:
 
 
 def main(options: Sequence[str]) -> int:
-    """Returns exit code 1 if the target is missed."""
+    """Measures the shares. Returns exit code 1 if the target is missed."""
     parser = argparse.ArgumentParser(
-        prog="benches/run.py skipping", description="Measures which share of files a point query skips."
+        prog="benches/run.py skipping", description="Measures the share of files that a point query skips."
     )
     parser.add_argument(
         "--rows", type=int, default=2_000_000, help="the rows of the table (default: %(default)s)"

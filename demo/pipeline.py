@@ -1,12 +1,13 @@
-"""A pipeline over real data, raw CSV → bronze → silver → gold, on Delta tables, with Spark and without the
-JVM connector. Late reports are merged into silver. More of them arrive as files, which a stream merges, while another
-stream keeps sums of bronze. Rows are deleted on request, and the change data feed of silver brings gold up to date.
-Then the tables are maintained: small files are joined, rows are ordered, a mistake is undone.
+"""A pipeline over real data, raw CSV → bronze → silver → gold, on Delta tables, with Spark and without the JVM
+connector. Late reports are merged into the silver table. Further late reports arrive as files, which a stream merges,
+while another stream maintains sums of the bronze table. Rows are deleted on request, and the change data feed of
+silver brings gold up to date. Finally the tables are maintained: small files are joined, rows are ordered, and a
+mistake is undone.
 
     python -m demo.pipeline [--output DIRECTORY]
 
-An independent reader, `deltalake`, opens every table again and must find the same counts and sums. Each run
-starts with an empty output directory.
+An independent reader, the package `deltalake`, opens every table at the end and must find the same counts and sums.
+Each run starts with an empty output directory.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def start_spark(root: Path) -> SparkSession:
 
 
 def new_table(title: str, **columns: str) -> Table:
-    """Returns a compact table. `columns` maps each column to its justification."""
+    """Returns an empty table for the terminal, with little spacing. `columns` maps each column to its justification."""
     table = Table(title=title, title_justify="left", title_style="italic", box=SIMPLE_HEAD, pad_edge=False)
     for name, justify in columns.items():
         table.add_column(name.replace("_", " "), justify="right" if justify == "right" else "left")
@@ -139,7 +140,7 @@ def is_in_the_air() -> Column:
 
 
 def load_bronze(raw: DataFrame, places: Places) -> DataFrame:
-    """Makes twelve commits, one per month, without the late day. Returns the reports that are still to come."""
+    """Loads bronze in twelve commits, one per month, without the last day. Returns the late reports."""
     reported = raw.where(~is_late()).withColumns(
         {
             name: F.when(is_in_the_air(), None).otherwise(F.col(name))
@@ -152,7 +153,7 @@ def load_bronze(raw: DataFrame, places: Places) -> DataFrame:
 
 
 def append_late_rows(late: DataFrame, places: Places, csv: Path) -> None:
-    """Appends with two writers at once: Spark here, and a process without Spark."""
+    """Appends late reports with two writers at once: Spark in this process, and another process without Spark."""
     command = [sys.executable, "-m", "demo.second_writer", places.bronze, str(csv)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent
@@ -193,8 +194,9 @@ def build_carriers(spark: SparkSession, places: Places) -> None:
 
 
 def stream_files(spark: SparkSession, raw: DataFrame, late: DataFrame, places: Places) -> None:
-    """Merges the last reports, which arrive as files, and keeps sums of bronze, by two streams that are stopped between
-    the files. Then silver must have all flights, and the sums must be right.
+    """Runs two streams: one merges the last reports, which arrive as files, and the other maintains sums of bronze.
+    Both are stopped and started again between files. At the end silver must have all flights, and the sums must be
+    right.
     """
     inbox, checkpoints = places.root / "inbox", places.root / "checkpoints"
     tables = streams.Tables(places.bronze, places.silver, places.reports)
@@ -215,24 +217,26 @@ def stream_files(spark: SparkSession, raw: DataFrame, late: DataFrame, places: P
     kept = spark.read.format("deltalog").load(places.reports)
     wrong = streams.sums(spark.read.format("deltalog").load(places.bronze)).exceptAll(kept).count()
     if wrong:
-        raise SystemExit(f"gold: {wrong} sums of the stream differ from the sums of bronze")
+        raise SystemExit(f"gold: {wrong} sums that the stream maintains differ from the sums of bronze")
     console.print(f"two streams, each stopped and started again: silver has all {flown[1][0]:,} flights once")
 
 
 def change_silver(spark: SparkSession, places: Places, since: int) -> None:
-    """Merges the reports that bronze has received after its version `since`."""
+    """Merges the reports that bronze has received after its version `since` into silver."""
     merged = silver.merge_reports(spark, places.bronze, since, places.silver)
     show(merged, "MERGE of the late reports into silver")
 
 
 def forget(spark: SparkSession, places: Places) -> None:
-    """Deletes rows on request."""
+    """Deletes the flights of aircraft whose owners asked for it."""
     forgotten = silver.forget(spark, places.silver).collect()[0].num_affected_rows
     console.print(f"DELETE of {forgotten:,} flights of the aircraft {', '.join(silver.FORGOTTEN)}")
 
 
 def carry_on(spark: SparkSession, places: Places) -> list[silver.Changes]:
-    """Brings gold up to date by the feed of silver, and compares it with sums over all of silver."""
+    """Brings gold up to date from the change data feed of silver, and compares gold with sums over all rows of
+    silver.
+    """
     feed = silver.changes(spark, places.silver, since=0)
     changed = silver.by_version(spark, feed, places.silver)
     table = new_table(
@@ -275,7 +279,9 @@ def show_skipping(spark: SparkSession, places: Places) -> None:
 
 
 def maintain(spark: SparkSession, places: Places) -> list[plot.Skipping]:
-    """Merges small files of bronze and orders the rows of silver; returns what filters skip before and after."""
+    """Merges small files of bronze and orders the rows of silver. Returns the files that filters skip before and
+    after.
+    """
     show(maintenance.compact(spark, places.bronze), "OPTIMIZE of bronze")
     before = maintenance.kept(places.silver)
     maintenance.order(spark, places.silver)
@@ -302,7 +308,7 @@ def maintain(spark: SparkSession, places: Places) -> list[plot.Skipping]:
 
 
 def undo_a_mistake(spark: SparkSession, places: Places) -> None:
-    """Changes all rows of silver by mistake, and restores the version before."""
+    """Changes all rows of silver by mistake, and restores the previous version."""
     good = deltalog.DeltaTable(places.silver).version()
 
     def delays() -> int:
@@ -322,11 +328,11 @@ def show_time_travel(spark: SparkSession, places: Places) -> None:
     bronze = spark.read.format("deltalog").load(places.bronze)
     before, after = version_of(spark, places.bronze, 11).count(), bronze.count()
     console.print(f"bronze at version 11: {before:,} rows; now: {after:,}")
-    # For flights in the air, the first report has no arrival.
+    # Flights that were in the air are reported twice; only the second report has an arrival.
     twice = bronze.where(is_in_the_air()).count() // 2
     if after != flights.ROWS + twice:
         raise SystemExit(
-            f"bronze has {after:,} rows instead of {flights.ROWS + twice:,}: an append was lost or doubled"
+            f"bronze has {after:,} rows instead of {flights.ROWS + twice:,}: rows were lost or written twice"
         )
     newest = deltalog.DeltaTable(places.silver).version()
     known = [
@@ -377,7 +383,7 @@ def rows_per_commit(spark: SparkSession, places: Places) -> list[plot.Commit]:
         deltalog.spark.DeltaTable.forPath(spark, places.bronze).history().orderBy("version").collect()
     ):
         if entry["operation"] == "OPTIMIZE":
-            continue  # It adds no rows.
+            continue  # This commit adds no rows.
         total = version_of(spark, places.bronze, entry["version"]).count()
         commits.append(
             plot.Commit(
@@ -493,7 +499,7 @@ def main() -> None:
     root = parser.parse_args().output.resolve()
     if root.exists() and any(root.iterdir()) and not (root / ".deltalog-demo").is_file():
         raise SystemExit(
-            f"{root} holds something that is not a demo's output; name another directory with --output"
+            f"{root} contains files that the demo did not write; choose another directory with --output"
         )
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)

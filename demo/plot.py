@@ -1,4 +1,4 @@
-"""Draws the result of the pipeline, and below it the commits and the changes behind it."""
+"""Draws the result of the pipeline, with the commits and changes that led to it below."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def delays(axes: Axes, points: list[tuple[int, str, float]]) -> None:
         ends[name] = (line[-1], colour)
     height = None
     for name, ((month, delay), colour) in sorted(ends.items(), key=lambda end: end[1][0][1]):
-        height = delay if height is None else max(delay, height + 1.6)  # Moves names apart that would touch.
+        height = delay if height is None else max(delay, height + 1.6)  # Keeps names from overlapping.
         axes.annotate(
             name, (month, delay), xytext=(month + 0.2, height), color=colour, va="center", fontweight="bold"
         )
@@ -57,7 +57,7 @@ def delays(axes: Axes, points: list[tuple[int, str, float]]) -> None:
 
 
 def commits(axes: Axes, history: list[Commit]) -> None:
-    """Draws the rows that each commit added, each bar in the colour of its writer."""
+    """Draws the number of rows that each commit added. The colour of a bar shows the writer."""
     bars = axes.bar(
         [commit.version for commit in history],
         [commit.rows for commit in history],
@@ -91,7 +91,9 @@ def commits(axes: Axes, history: list[Commit]) -> None:
 
 
 def changes(axes: Axes, changed: list[silver.Changes]) -> None:
-    """Draws the rows that each statement has inserted, updated and deleted, as the change data feed shows them."""
+    """Draws the numbers of rows that each statement inserted, updated and deleted, according to the change data
+    feed.
+    """
     ticks, names = [], []
     place = 0.0
     for version in reversed(changed):

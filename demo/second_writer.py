@@ -2,8 +2,8 @@
 
     python -m demo.second_writer TABLE CSV
 
-It prints `ready` when it has loaded its rows, waits for a line on standard input, and prints the versions
-that it committed.
+The program prints `ready` when it has loaded its rows, waits for a line on standard input, appends, and prints the
+versions that it committed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The silver table: it is built once, then late data changes it, and its changes are applied to gold.
+"""Builds the silver table, changes it with late data, and applies its changes to gold.
 
 ```text
 bronze ──► silver ◄── MERGE: reports that bronze has received since
@@ -37,7 +37,9 @@ class Changes:
 
 
 def cleaned(reports: DataFrame) -> DataFrame:
-    """Returns the flights that took off, with proper times. Those that are still in the air have no arrival."""
+    """Returns the flights that took off, with departure and arrival as timestamps. Flights that are still in the air
+    have no arrival.
+    """
     spark = reports.sparkSession
     airlines = spark.read.csv(str(flights.data_directory() / "airlines.csv"), header=True).withColumnRenamed(
         "name", "airline"
@@ -62,19 +64,25 @@ def cleaned(reports: DataFrame) -> DataFrame:
 
 
 def build(bronze: DataFrame, path: str) -> None:
-    """Writes the flights in no order: each file has days of the whole year, until `maintenance.order`."""
+    """Writes the flights in random order, so each file has days from the whole year until `maintenance.order` orders
+    the rows.
+    """
     flown = cleaned(bronze).repartition(16)
     flown.write.format("deltalog").options(**_PROPERTIES).mode("overwrite").save(path)
 
 
 def merge_reports(spark: SparkSession, bronze: str, since: int, silver: str) -> DataFrame:
-    """Merges the reports that bronze has received after the version `since`; returns the numbers of rows."""
+    """Merges the reports that bronze has received after its version `since` into silver. Returns how many rows were
+    changed, by kind.
+    """
     feed = spark.read.format("deltalog").option("readChangeFeed", True).option("startingVersion", since + 1)
     return merge(feed.load(bronze), silver)
 
 
 def merge(reports: DataFrame, silver: str) -> DataFrame:
-    """Merges reports into silver: what is known is brought up to date; returns the numbers of rows."""
+    """Merges reports into silver: known flights are updated, and new ones are inserted. Returns how many rows were
+    changed, by kind.
+    """
     cleaned(reports).createOrReplaceTempView("reports")
     return reports.sparkSession.sql(f"""
         MERGE INTO deltalog.`{silver}` AS known USING reports
@@ -84,25 +92,27 @@ def merge(reports: DataFrame, silver: str) -> DataFrame:
 
 
 def forget(spark: SparkSession, silver: str) -> DataFrame:
-    """Deletes the flights of some aircraft; returns the number of rows."""
+    """Deletes the flights of some aircraft. Returns the number of deleted rows."""
     return deltalog.spark.DeltaTable.forPath(spark, silver).delete(F.col("tailnum").isin(*FORGOTTEN))
 
 
 def changes(spark: SparkSession, silver: str, since: int) -> DataFrame:
-    """Returns the rows that have changed after the version `since`."""
+    """Returns the change data feed of silver after the version `since`."""
     feed = spark.read.format("deltalog").option("readChangeFeed", True).option("startingVersion", since + 1)
     return feed.load(silver)
 
 
 def delays(silver: DataFrame) -> DataFrame:
-    """Returns number and minutes of delay of the flights of each month and airport."""
+    """Returns the number of flights and the sum of their delays in minutes for each month and airport."""
     return silver.groupBy(F.month("date").alias("month"), "origin").agg(
         F.count("*").alias("flights"), F.sum("dep_delay").alias("minutes")
     )
 
 
 def carry_on(spark: SparkSession, feed: DataFrame, gold: str) -> DataFrame:
-    """Adds the changes to the sums in gold, instead of computing them again; returns the numbers of rows."""
+    """Adds the changes to the sums in gold, instead of computing the sums again. Returns how many rows were changed,
+    by kind.
+    """
     sign = F.when(F.col("_change_type").isin("insert", "update_postimage"), 1).otherwise(-1)
     difference = feed.groupBy(F.month("date").alias("month"), "origin").agg(
         F.sum(sign).alias("flights"), F.sum(sign * F.col("dep_delay")).alias("minutes")
@@ -118,7 +128,7 @@ def carry_on(spark: SparkSession, feed: DataFrame, gold: str) -> DataFrame:
 
 
 def by_version(spark: SparkSession, feed: DataFrame, silver: str) -> list[Changes]:
-    """Returns the changes of each version of the feed."""
+    """Returns how many rows each version in the change data feed has changed."""
     history = deltalog.spark.DeltaTable.forPath(spark, silver).history()
     statements = {row["version"]: row["operation"] for row in history.collect()}
     found: dict[int, dict[str, int]] = {}

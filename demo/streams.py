@@ -7,7 +7,8 @@ files ──► stream ──► each batch: appended to bronze, MERGE into silv
                                bronze ──► stream ──► sums in gold, replaced by each batch
 ```
 
-Both end after the first files and are started again. Each continues where it was, and no report counts twice.
+Both streams end after the first files and are started again. Each continues where it stopped, and no report is counted
+twice.
 """
 
 from __future__ import annotations
@@ -36,23 +37,23 @@ class Tables:
 
 
 def sums(reports: DataFrame) -> DataFrame:
-    """Returns number and miles of the reports of each month and airport."""
+    """Returns the number of reports and the sum of their miles for each month and airport."""
     return reports.groupBy("month", "origin").agg(
         F.count("*").alias("reports"), F.sum("distance").alias("miles")
     )
 
 
 def deliver(reports: DataFrame, inbox: Path) -> None:
-    """Puts reports into the directory, as a file."""
+    """Writes reports as a file into the directory that the stream watches."""
     reports.coalesce(1).write.mode("append").parquet(str(inbox))
 
 
 def merge_files(spark: SparkSession, inbox: Path, tables: Tables, checkpoint: Path) -> StreamingQuery:
-    """Starts the stream of files into bronze and silver."""
+    """Starts the stream that writes the files' reports into bronze and silver."""
 
     def add(batch: DataFrame, number: int) -> None:
         appended = batch.write.format("deltalog").mode("append")
-        # A batch may come again after a failure. The append is then not repeated, and the MERGE changes nothing.
+        # After a failure, Spark may repeat a batch. In that case the append is skipped, and the MERGE changes nothing.
         appended.option("txnAppId", _APPLICATION).option("txnVersion", number).save(tables.bronze)
         silver.merge(batch, tables.silver)
 
@@ -61,7 +62,7 @@ def merge_files(spark: SparkSession, inbox: Path, tables: Tables, checkpoint: Pa
 
 
 def keep_sums(spark: SparkSession, tables: Tables, checkpoint: Path) -> None:
-    """Brings gold up to date, by a stream of bronze that ends with the newest version."""
+    """Brings gold up to date with a stream that reads bronze up to its newest version and then ends."""
     reports = spark.readStream.format("deltalog").load(tables.bronze)
     writer = sums(reports).writeStream.format("deltalog").outputMode("complete").trigger(availableNow=True)
     writer.option("checkpointLocation", str(checkpoint)).start(tables.gold).awaitTermination()
@@ -69,7 +70,9 @@ def keep_sums(spark: SparkSession, tables: Tables, checkpoint: Path) -> None:
 
 @contextmanager
 def merging(spark: SparkSession, inbox: Path, tables: Tables, checkpoint: Path) -> Iterator[None]:
-    """Runs the stream of files. At the end of the `with`, it has done all that there is, and is stopped."""
+    """Runs the stream of files during a `with` block. At the end of the block, the stream processes all files and is
+    stopped.
+    """
     query = merge_files(spark, inbox, tables, checkpoint)
     try:
         yield

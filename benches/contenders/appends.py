@@ -1,4 +1,4 @@
-"""Rows to append one by one, and how the appends are timed."""
+"""Creates rows that are appended one by one, and times the appends."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from benches.tables.actions import MONTHS, REGIONS, Shape
 from benches.watch import Watch, peak_bytes
 
 WARM_UP = 5
-"""The number of commits before the table's next checkpoint, which is not measured."""
+"""The number of commits before the table's next checkpoint. The commit that writes the checkpoint is not measured."""
 
 MEASURED = 9
 """The number of appends up to the commit before the next checkpoint."""
 
 BESIDE = 5
-"""The number of appends after a checkpoint: few enough that all happen while a checkpoint of many files is written."""
+"""The number of appends after a checkpoint begins. It is small, so that they end while a checkpoint of many files is
+still being written.
+"""
 
 _TYPES = {"long": pa.int64(), "double": pa.float64(), "string": pa.string()}
 
@@ -33,9 +35,9 @@ def row(shape: Shape) -> pa.Table:
 def measure(
     watch: Watch, lap: str, append: Callable[[], None], update: Callable[[], None], settle: Callable[[], None]
 ) -> None:
-    """Measures the median of some appends.
+    """Measures the median time of several appends.
 
-    `settle` returns when the background work of the warm-up is done. `update` brings the table up to date
+    `settle` waits until the background work of the warm-up is done. `update` brings the table up to date
     between the appends.
     """
     for _ in range(WARM_UP):
@@ -46,7 +48,7 @@ def measure(
 
 
 def measure_beside(watch: Watch, lap: str, append: Callable[[], None], update: Callable[[], None]) -> None:
-    """Measures the median of the appends that follow a checkpoint, after the appends of `measure`."""
+    """Measures the median time of the appends that follow a checkpoint. It is called after `measure`."""
     append()
     update()
     watch.took(lap, _median(BESIDE, append, update), peak_bytes())
@@ -72,9 +74,9 @@ def unanswered(
 ) -> dict[str, int]:
     """Lets `writers` threads append `each` rows, one by one, to a table in a store that answers only some requests.
 
-    `writer` opens the table and returns what appends to it, `ids` reads the ids of all rows. An append that raises one
-    of `errors` is not repeated. Records how many appends were acknowledged, how many of these are in the table, how
-    many rows occur twice, how many appends failed, and how many of these are in the table nevertheless.
+    `writer` opens the table and returns a function that appends to it, and `ids` reads the ids of all rows. An append
+    that raises one of `errors` is not repeated. Records how many appends were acknowledged, how many of these are in
+    the table, how many rows occur twice, how many appends failed, and how many of these are in the table nevertheless.
     """
 
     def work(number: int) -> list[int]:
@@ -102,12 +104,14 @@ def unanswered(
     }
     for quantity, number in counts.items():
         watch.note("appends", quantity, number)
-    # The case shows how differently contenders treat it.
+    # An append that fails is not an error of the benchmark: the case counts how contenders differ in this.
     return {"appends": writers * each}
 
 
 def at_once(watch: Watch, lap: str, append: Callable[[], None], threads: int, each: int) -> int:
-    """Measures the mean time of an append while `threads` threads make `each` of them. Returns how many there were."""
+    """Measures the mean time of an append while `threads` threads make `each` appends. Returns the total number of
+    appends.
+    """
 
     def work(_: int) -> None:
         for _ in range(each):

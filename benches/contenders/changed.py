@@ -1,4 +1,6 @@
-"""What the contenders of `statements` and `spark-statements` do to a table. Each statement gets a copy by links."""
+"""The statements that the contenders of `statements` and `spark-statements` run. Each runs on its own copy of the
+table, which is made of links.
+"""
 
 from __future__ import annotations
 
@@ -25,22 +27,22 @@ UPDATE = "i1 < 10000"
 VALUES = {"d0": "d0 + 1"}
 MERGED = {"d0": "source.d0"}
 MATCHING = 10_000
-"""The number of keys of the source that are below a million, so that a hundredth of the rows matches."""
+"""The number of the source's keys that are below a million. A hundredth of the table's rows match one of them."""
 
 KEYS = 11_340
 
 HALF = 500_000
-"""The number of keys of a source that half of the rows match."""
+"""The number of keys of a source with which half of the table's rows match."""
 
 
 def source(schema: pa.Schema) -> pa.Table:
-    """Returns one row for each of some keys, which are mostly keys of the table."""
+    """Returns the source of a MERGE, with one row for each key. Most of the keys are also keys of the table."""
     keys = np.random.default_rng(1).choice(1_000_000, MATCHING, replace=False)
     return _rows(schema, np.concatenate([keys, np.arange(1_000_000, 1_000_000 + KEYS - MATCHING)]))
 
 
 def half(schema: pa.Schema) -> pa.Table:
-    """Returns one row for each second key of the table."""
+    """Returns a source with a row for every second key of the table."""
     return _rows(schema, np.arange(HALF, dtype=np.int64) * 2)
 
 
@@ -57,7 +59,7 @@ def measure(
     count: Callable[[str], int],
     prepare: Callable[[str], object] = lambda copy: None,
 ) -> dict[str, Any]:
-    """Carries out each statement on its own copy, which was prepared before, and counts the remaining rows."""
+    """Runs each statement on a copy of the table that was prepared before, and counts the remaining rows."""
     left = {}
     for name, run in statements.items():
         copy = Path(table).with_name(f"{name}{suffix}")

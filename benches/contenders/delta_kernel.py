@@ -1,6 +1,6 @@
-"""The Rust crate `delta_kernel` with its default engine and `scan_metadata` as it is.
+"""The Rust crate `delta_kernel`, with its default engine and an unmodified `scan_metadata`.
 
-The program of `benches/kernel` runs it and times itself.
+The program of `benches/kernel` calls it and measures the times itself.
 """
 
 from __future__ import annotations

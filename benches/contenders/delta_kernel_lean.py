@@ -1,4 +1,4 @@
-"""`delta_kernel` without statistics and row transforms, which suffices for a caller that only lists files."""
+"""`delta_kernel` without statistics and row transforms, which a caller that only lists files does not need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python package `deltalake` (delta-rs): loads the whole table, then lists everything it knows about a file as
+"""The Python package `deltalake` (delta-rs): loads the whole table, then lists all files with all their properties as
 Arrow.
 """
 
@@ -109,13 +109,15 @@ def append(watch: Watch, table: str, options: dict[str, str] | None = None) -> d
     def one() -> None:
         write_deltalake(opened, row, mode="append")
 
-    # It writes its checkpoint before it returns.
+    # `deltalake` writes the checkpoint before the append returns, so there is no background work to wait for.
     appends.measure(watch, "one row", one, opened.update_incremental, settle=lambda: None)
     return {"version": opened.version()}
 
 
 def append_at_once(watch: Watch, table: str, threads: int, each: int) -> dict[str, Any]:
-    """By default it gives up after 15 lost versions."""
+    """Retries without a limit on lost races; by default `deltalake` gives up after losing 15 versions to other
+    writers.
+    """
     row, properties = appends.row(NARROW), CommitProperties(max_commit_retries=1_000_000)
 
     def one() -> None:

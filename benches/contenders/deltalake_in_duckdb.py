@@ -1,5 +1,5 @@
-"""`deltalake` as a source of DuckDB: its pyarrow dataset, or its scan if the table has deletion vectors, which datasets
-do not support.
+"""`deltalake` as a source for DuckDB: as a pyarrow dataset, or through its own scan if the table has deletion vectors,
+which the dataset does not support.
 """
 
 from functools import partial
@@ -14,7 +14,7 @@ from benches.contenders import duck, rows
 def _source(table: str) -> Any:
     opened = DeltaTable(table)
     if "deletionVectors" in (opened.protocol().reader_features or []):
-        # DuckDB cannot tell a scan which columns it needs.
+        # DuckDB does not pass the needed columns to such a scan, so they are selected here.
         return opened.scan(columns=["i1", rows.COLUMN])
     return opened.to_pyarrow_dataset()
 

@@ -1,4 +1,4 @@
-"""DuckDB's Parquet reader, because its Delta reader is an extension that has to be downloaded.
+"""DuckDB with its Parquet reader. Its Delta reader is not used, because it is an extension that must be downloaded.
 
 Other contenders run the queries of `filter_rows` and `join_rows` with another `source_of`.
 """
@@ -14,7 +14,7 @@ from benches.contenders import rows
 from benches.watch import Watch
 
 SourceOf = Callable[[str], Any]
-"""Opens a table as an object that a connection of DuckDB can register."""
+"""Opens a table as an object that can be registered in a DuckDB connection."""
 
 
 def scan(watch: Watch, table: str) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def join_rows(watch: Watch, table: str, source_of: SourceOf | None = None) -> di
 
 
 def _totals(rest: str, table: str, source_of: SourceOf | None) -> dict[str, Any]:
-    """Queries a table, or its bare Parquet files without `source_of`."""
+    """Queries a table through `source_of`, or its bare Parquet files if `source_of` is None."""
     connection = duckdb.connect()
     if source_of is None:
         rows_of = f"read_parquet('{table}/*.parquet')"

@@ -1,4 +1,4 @@
-"""Functions with which contenders add, inspect and remove files of a log without their libraries."""
+"""Functions that add, inspect and remove log files without the library that is measured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def put_into_place(commits: str, table: str) -> None:
 
 
 def files_of_checkpoint(table: str, version: int) -> int:
-    """Returns the number of live files in the classic checkpoint of `version`, by its footer."""
+    """Returns the number of live files in the classic checkpoint of `version`, as its Parquet footer states it."""
     import pyarrow.parquet as pq
 
     metadata = pq.read_metadata(Path(table) / "_delta_log" / f"{version:020}.checkpoint.parquet")
@@ -35,10 +35,10 @@ def remove_all_but_newest_checkpoint(table: str) -> None:
 
 
 def appended(table: str, expected: int) -> int:
-    """Returns the number of files that the versions after the first add, each of them one.
+    """Returns the number of files that the versions after `first` add. Each of these versions must add one file.
 
     Raises:
-        ValueError: it is not `expected`, or a version is missing, or a file was added twice.
+        ValueError: the number is not `expected`, a version is missing, or a file was added twice.
     """
     commits = sorted((Path(table) / "_delta_log").glob("*.json"), key=lambda file: file.name)
     added = [

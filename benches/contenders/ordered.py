@@ -1,4 +1,4 @@
-"""What the contenders of `optimize` and `z-order` do with a table, and the expected result."""
+"""The settings of the cases `optimize` and `z-order`, and the check of their results."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ JOINED = 128 << 20
 
 
 def target_size(table: str) -> int:
-    """Returns the file size at which the rows fill that many files."""
+    """Returns the target size of files with which the rows fill the wanted number of files."""
     return -(-sum(path.stat().st_size for path in Path(table).glob("*.parquet")) // FILES)
 
 
 def answer(table: str) -> dict[str, Any]:
-    """Returns the number of rows and the sum of a column, which must equal the peers'."""
+    """Returns the number of rows and the sum of a column, which must be the same for all contenders."""
     import deltalog
 
     rows = pa.table(deltalog.DeltaTable(table).to_arrow(columns=["i5"]))

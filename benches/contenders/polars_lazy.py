@@ -1,7 +1,8 @@
-"""Polars, with its streaming engine.
+"""Polars with its streaming engine.
 
-`scan` reads `scan_delta` in batches: Polars gets the list of files from `deltalake`, and reads them itself. The queries
-of `filter_rows` and `join_rows` read the bare Parquet files here. Other contenders run them with another `frame_of`.
+`scan` reads `scan_delta` in batches: Polars gets the list of files from `deltalake`, and reads them itself. Here, the
+queries of `filter_rows` and `join_rows` read the bare Parquet files. Other contenders run the same queries with
+another `frame_of`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def store_scan(watch: Watch, table: str, options: dict[str, str]) -> dict[str, A
 
 
 def _batches(frame: pl.LazyFrame) -> Iterator[pa.RecordBatch]:
-    """Returns Arrow that shares the memory of Polars, with its kind of strings."""
+    """Returns Arrow batches that share memory with the frame, and so have Polars' type of strings."""
     for part in frame.collect_batches(engine="streaming"):
         yield from part.to_arrow(compat_level=pl.CompatLevel.newest()).to_batches()
 

@@ -1,6 +1,6 @@
-"""The work that every contender does with the rows it reads.
+"""The work that every contender does with the rows that it reads.
 
-It takes the Arrow batches one after the other, counts rows, sums a column, and keeps nothing.
+It takes the Arrow batches one by one, counts the rows, adds up a column, and keeps nothing in memory.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ import pyarrow.compute as pc
 
 COLUMN = "d3"
 PREDICATE = "i1 < 500000"
-"""A predicate for the query of `COLUMN`. It is true for half of the rows; its own column is not returned."""
+"""The predicate of the query that reads `COLUMN`. It is true for half of the rows, and its own column is not
+returned.
+"""
 LIMIT = 500_000
 KEYS, KEY_STEP = 1_000_000, 10
 """`i1` is joined with the numbers from 0 to `KEYS` in steps of `KEY_STEP`. A tenth of the rows have such a number."""
 
 
 def take(stream: Any) -> tuple[int, float]:
-    """Returns the batches of anything with `__arrow_c_stream__`."""
+    """Yields the batches of any object with `__arrow_c_stream__`."""
     return take_batches(pa.RecordBatchReader.from_stream(stream))
 
 

@@ -1,4 +1,4 @@
-"""The statements of `spark-statements`, and the part of their work that Spark can do with plain Parquet files."""
+"""The statements of `spark-statements`, and the share of their work that plain Spark can do on Parquet files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STATEMENTS = {
 
 
 def statements(watch: Watch, spark: SparkSession, format_: str, table: str) -> dict[str, Any]:
-    """Carries out each statement, on a table with deletion vectors and on one without."""
+    """Runs each statement on a table with deletion vectors and on a table without."""
     with_jvm(watch, spark)
     schema = to_arrow_schema(spark.read.format(format_).load(table).schema)
     for name, rows in (("source", changed.source(schema)), ("half", changed.half(schema))):
@@ -59,8 +59,8 @@ def statements(watch: Watch, spark: SparkSession, format_: str, table: str) -> d
 
 
 def rows_alone(watch: Watch, spark: SparkSession, table: str, target: str) -> dict[str, Any]:
-    """Finds the positions of the rows that DELETE and MERGE delete. Finds those that UPDATE and MERGE change, and
-    writes their new values as Parquet. Nothing is replaced.
+    """Finds the positions of the rows that DELETE and MERGE delete. Finds the rows that UPDATE and MERGE change, and
+    writes their new values as Parquet. The files of the table stay as they are.
     """
     with_jvm(watch, spark)
     frame = spark.read.option("pathGlobFilter", "*.parquet").parquet(table)

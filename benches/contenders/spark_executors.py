@@ -1,4 +1,4 @@
-"""deltalog in a Spark session, with the executors where a local session would leave the work to the driver."""
+"""deltalog in a Spark session in which executors do the work that the driver would do in a local session."""
 
 from __future__ import annotations
 

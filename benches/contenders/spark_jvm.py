@@ -58,7 +58,7 @@ def convert(watch: Watch, table: str) -> dict[str, Any]:
 
 
 def plan(watch: Watch, table: str) -> dict[str, Any]:
-    """Plans with an empty snapshot cache of the connector."""
+    """Plans a read while the snapshot cache of the JVM connector is empty."""
     spark = spark_session.session()
     log = spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
     return spark_session.plan(watch, spark, "delta", table, log.clearCache)

@@ -69,7 +69,7 @@ def convert(watch: Watch, table: str) -> dict[str, Any]:
 
 
 def plan(watch: Watch, table: str) -> dict[str, Any]:
-    """Plans without the process's caches of tables that it has read."""
+    """Plans a read without the caches that deltalog keeps of tables that it has read before."""
     return spark_session.plan(watch, session(), "deltalog", table, forget)
 
 

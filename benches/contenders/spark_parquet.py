@@ -1,4 +1,6 @@
-"""Spark's own Parquet source, as the limit. It reads a table's directory as plain Parquet files."""
+"""Spark's own Parquet source, as the speed that cannot be exceeded. It reads a table's directory as plain Parquet
+files.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Spark session of a process, and the work that is the same for every format."""
+"""Creates the Spark session of a process, and does the work that is the same for every format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from pyspark.sql import functions as F  # noqa: N812 (Spark's own convention)
 from benches.watch import Watch
 
 JARS = "DELTALOG_BENCH_JARS"
-"""Names the jars of the JVM connector, separated by commas, in the environment of a process whose session uses it.
+"""The environment variable with the paths of the JVM connector's jars, separated by commas. It is set for processes
+whose session uses the connector.
 """
 
 CONNECTOR = {
@@ -27,7 +28,7 @@ CONNECTOR = {
 
 HEAP_STEP = 1 << 18
 HEAP_WAIT_SECONDS = 1.5
-"""Longer than the sleep of py4j's thread."""
+"""A pause in seconds that is longer than the pauses of py4j's clean-up thread."""
 
 
 def session() -> SparkSession:
@@ -35,13 +36,13 @@ def session() -> SparkSession:
         SparkSession.builder.master("local[2]")
         .appName("deltalog benches")
         .config("spark.driver.memory", "6g")
-        # Temporary files go into a directory that the runner removes.
+        # Temporary files go into a directory that the benchmark removes at the end.
         .config("spark.local.dir", str(Path.cwd()))
         .config("spark.driver.extraJavaOptions", f"-Djava.io.tmpdir={Path.cwd()}")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
-        # The number of tasks in which the JVM connector lists directories. The default is 10,000.
+        # The maximum number of tasks in which the JVM connector lists directories. The default is 10,000.
         .config("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2")
         .config("spark.sql.session.timeZone", "UTC")
     )
@@ -56,7 +57,7 @@ def session() -> SparkSession:
 
 
 def with_jvm(watch: Watch, spark: SparkSession) -> Watch:
-    """Counts the memory of the session's JVM."""
+    """Adds the memory of the session's JVM to the measurement."""
     watch.also(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
     return watch
 
@@ -64,8 +65,7 @@ def with_jvm(watch: Watch, spark: SparkSession) -> Watch:
 def scan(watch: Watch, spark: SparkSession, format_: str, table: str) -> dict[str, Any]:
     """Runs two queries.
 
-    The frames exist beforehand, so a lap covers planning and execution, but not what a reader does to learn
-    the schema.
+    The DataFrames exist beforehand, so a lap covers planning and execution, but not the work of finding the schema.
     """
     with_jvm(watch, spark)
     frame = spark.read.format(format_).load(table)
@@ -79,7 +79,7 @@ def scan(watch: Watch, spark: SparkSession, format_: str, table: str) -> dict[st
 
 
 def write(watch: Watch, spark: SparkSession, format_: str, table: str, target: str) -> dict[str, Any]:
-    """Reads Parquet files and writes them elsewhere."""
+    """Reads Parquet files and writes their rows as a new table."""
     with_jvm(watch, spark)
     frame = spark.read.parquet(table)
     with watch("write"):
@@ -100,7 +100,9 @@ def vacuum(watch: Watch, spark: SparkSession, format_name: str, table: str, copy
 def optimize(
     watch: Watch, spark: SparkSession, format_: str, table: str, size: int, order: str = ""
 ) -> dict[str, Any]:
-    """Joins files up to a size, or orders their rows. The setting is the same for the JVM connector and deltalog."""
+    """Joins files up to a size, or orders their rows. The JVM connector and deltalog use the same Spark setting for
+    the size.
+    """
     with_jvm(watch, spark)
     spark.conf.set("spark.databricks.delta.optimize.maxFileSize", size)
     with watch("z-order" if order else "optimize"):
@@ -121,10 +123,11 @@ def convert(watch: Watch, spark: SparkSession, format_: str, table: str) -> dict
 def plan(
     watch: Watch, spark: SparkSession, format_: str, table: str, forget: Callable[[], None]
 ) -> dict[str, Any]:
-    """Measures from the path to the list of files for Spark's tasks, and from the path to the tasks.
+    """Measures two times that begin with a table's path: until the list of files for Spark's tasks exists, and until
+    the tasks exist.
 
-    Nothing is read, because there are no data files. Each plan is a first one: `forget` drops what the format
-    keeps of a table.
+    No rows are read, because there are no data files. `forget` drops everything that the format caches about a table,
+    so that no plan profits from earlier ones.
     """
     with_jvm(watch, spark)
     jvm: Any = spark._jvm
@@ -133,9 +136,9 @@ def plan(
     before = heap_bytes(spark)
     with watch("plan"):
         location = _location(spark.read.format(format_).load(table))
-        # A listing may be lazy, so the hash covers the path of every file.
+        # A listing may be lazy. Hashing the path of every file makes sure that it is complete.
         location.listFiles(none, none).hashCode()
-    # The listing itself is freed. The remaining memory is what the source and its connector keep of the table.
+    # The listing itself has been freed. The remaining memory is used by caches of the format.
     watch.note("plan", "heap_bytes", heap_bytes(spark) - before)
     files = len(location.inputFiles())
     forget()
@@ -178,10 +181,10 @@ def _two_queries(watch: Watch, load: Callable[[], DataFrame], which: str) -> dic
 
 
 def heap_bytes(spark: SparkSession) -> int:
-    """Returns the live bytes of the driver's heap after collections, once they have stopped falling.
+    """Collects garbage until the driver's heap stops shrinking, and returns its live bytes.
 
-    py4j tells the JVM with a delay what Python has released, and Spark cleans up in a separate thread what
-    the JVM has released.
+    The heap shrinks with a delay: py4j reports later to the JVM which objects Python has released, and Spark frees its
+    own resources in a separate thread.
     """
     jvm: Any = spark._jvm
     memory = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()

@@ -1,4 +1,6 @@
-"""The first statements of a session that has executed one statement, as all but the first cells of a notebook have."""
+"""Measures the first deltalog statements in a session that has already run another statement, like most cells of a
+notebook.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def selects(watch: Watch, spark: SparkSession, format_: str, table: str) -> dict
 
 
 def merges(watch: Watch, spark: SparkSession, format_: str, target: str) -> dict[str, Any]:
-    """Merges one row into a table of one row, so that the time is what a statement costs without rows."""
+    """Merges one row into a table of one row, so nearly all time is the overhead of a statement."""
     spark.sql(f"CREATE TABLE {format_}.`{target}` (id BIGINT, value BIGINT) USING {format_}")
     spark.range(1).selectExpr("id", "id AS value").write.format(format_).mode("append").save(target)
     updated = 0

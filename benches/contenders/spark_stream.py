@@ -1,4 +1,4 @@
-"""Streams from table to table, one file at a time."""
+"""Measures streams from one table into another, one file per batch."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from benches.watch import Watch
 
 
 def stream(watch: Watch, spark: SparkSession, format_: str, table: str, target: str) -> dict[str, Any]:
-    """Runs a stream of large batches in a session that has run none, then one of tiny ones.
+    """Runs a stream with large batches in a session that has not run a stream before, then a stream with tiny batches.
 
-    Records the trigger of the first batch, and the median trigger in the later half of each stream, by Spark's own
-    clock.
+    Records the duration of the first trigger, and the median duration of the triggers in the second half of each
+    stream, as Spark reports them.
     """
     with_jvm(watch, spark)
     spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", "1000")

@@ -1,6 +1,7 @@
-"""The rows that the contenders of `write-rows` and `write-partitions` write, and the check of what they wrote.
+"""Reads the rows that the contenders of `write-rows` and `write-partitions` write, and checks the tables that they
+wrote.
 
-The source of a stream is the directory of Parquet files, read batch by batch, so that it holds only a few batches.
+A stream reads a directory of Parquet files batch by batch, so only a few batches are in memory.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ ROWS_PER_BATCH = 1 << 16
 
 
 def stream(table: str) -> pa.RecordBatchReader:
-    """Returns the rows of a table whose files are all live."""
+    """Streams the rows of a table that has no outdated files, by reading its directory."""
     files = sorted(Path(table).glob("*.parquet"))
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -38,11 +39,11 @@ def stream(table: str) -> pa.RecordBatchReader:
 
 
 PARTITION_COLUMN = "i0"
-"""A column of random numbers. Modulo the number of partitions, they are in random order, too."""
+"""A column of random numbers. The partition of a row is this number modulo the number of partitions."""
 
 
 def partitioned(table: str, partitions: int) -> pa.RecordBatchReader:
-    """Returns the rows with `partitions` values of `PARTITION_COLUMN`, in random order."""
+    """Returns the rows with an additional `PARTITION_COLUMN`, whose `partitions` values are in random order."""
     source = stream(table)
     place = source.schema.get_field_index(PARTITION_COLUMN)
 
@@ -57,7 +58,7 @@ def partitioned(table: str, partitions: int) -> pa.RecordBatchReader:
 def measure_partitioned(
     watch: Watch, table: str, target: str, partitions: int, write: Callable[..., object]
 ) -> dict[str, Any]:
-    """Writes the rows as a stream. The number of files is recorded with the time."""
+    """Writes the rows as a stream, and records the time and the number of files."""
     with watch("partitions"):
         write(target, partitioned(table, partitions), partition_by=[PARTITION_COLUMN])
     found = _adds(target)
@@ -72,13 +73,13 @@ def _adds(target: str) -> list[dict[str, Any]]:
 
 
 def _column(path: Path) -> pa.ChunkedArray:
-    # `read_table` would look for partition values in the names of directories.
+    # `read_table` is not used, because it would look for partition values in the names of directories.
     with pq.ParquetFile(path) as file:
         return file.read([COLUMN])[COLUMN]
 
 
 def written(target: str) -> dict[str, Any]:
-    """Returns rows and a sum of the files that the first commit names."""
+    """Returns the number of rows and a sum over the files that the first commit adds."""
     adds = _adds(target)
     columns = [_column(Path(target) / unquote(add["path"])) for add in adds]
     rows = sum(json.loads(add["stats"])["numRecords"] for add in adds)
@@ -89,7 +90,9 @@ def written(target: str) -> dict[str, Any]:
 
 
 def measure(watch: Watch, table: str, target: str, write: Callable[[str, Any], object]) -> dict[str, Any]:
-    """Writes the rows as a stream, which comes first because the peak of a process never falls, and from memory."""
+    """Writes the rows as a stream, and then from memory. The stream comes first, because the peak memory of a process
+    never falls.
+    """
     with watch("stream"):
         write(target, stream(table))
     streamed = written(target)

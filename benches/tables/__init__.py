@@ -1,8 +1,9 @@
-"""The measured tables. Each is created once, by its own generator, and kept under a name that includes its size.
+"""The tables that the benchmarks use. Each is created once by its own generator, and kept under a name that includes
+its size.
 
-- The same parameters make the same bytes of log on every machine.
+- The same parameters give exactly the same log on every machine.
 - A table exists completely or not at all: it is built in a temporary directory and renamed.
-- A stamp next to the table records what it was made with. If that changes, the table is made again.
+- A stamp file next to the table records the parameters. If they change, the table is made again.
 """
 
 from benches.tables.broad import Broad

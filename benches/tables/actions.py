@@ -1,8 +1,9 @@
-"""Actions of tables without data files: protocol, metaData, and any number of `add`s, built column by column.
+"""Creates the actions of tables without data files: protocol, metaData, and any number of `add`s, built column by
+column.
 
-Protocol: "Actions". File `k` is in one of 24 months and 8 regions and claims 1,000 rows. Its column `i0` is
-clustered, rows `1000 * k` to `1000 * k + 999`, so that a range of `i0` selects files by statistics. All other
-bounds are random. The texts are made with Arrow's kernels: a million adds take seconds.
+Protocol: "Actions". File `k` is in one of 24 months and 8 regions and claims 1,000 rows. Its column `i0` has the
+values `1000 * k` to `1000 * k + 999`, so the statistics show which files have a range of `i0`. The bounds of all other
+columns are random. Arrow's kernels build the strings, so a million adds take only seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ CREATED_MS = 1_704_067_200_000
 
 @dataclass(frozen=True)
 class Shape:
-    """Numbers of data columns of each type: `i0…`, `d0…`, `s0…`. All have statistics."""
+    """How many data columns of each type there are: `i0…`, `d0…`, `s0…`. All have statistics."""
 
     longs: int
     doubles: int
@@ -63,12 +64,12 @@ def protocol() -> dict[str, Any]:
 
 
 def partitioned_metadata(shape: Shape) -> dict[str, Any]:
-    """Returns the `metaData` of the tables that hold `Files`."""
+    """Returns the `metaData` action of a partitioned table with the columns of `Files`."""
     return metadata([*shape.columns(), *((name, "string") for name in PARTITION_COLUMNS)], PARTITION_COLUMNS)
 
 
 def lines(*actions: dict[str, Any]) -> str:
-    """Returns actions as lines of a commit."""
+    """Formats actions as lines of a commit."""
     return "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions)
 
 
@@ -98,7 +99,7 @@ def commit_info(version: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Files:
-    """Columns of consecutive `add`s."""
+    """The fields of consecutive `add`s, as Arrow columns."""
 
     path: pa.StringArray
     month: np.ndarray[Any, np.dtype[np.int64]]
@@ -106,7 +107,7 @@ class Files:
     size: pa.Int64Array
     modification_time: pa.Int64Array
     bounds: tuple[tuple[str, str, pa.StringArray, pa.StringArray], ...]
-    """Returns name, type, minima and maxima as text."""
+    """The name and the type of each data column, with its minima and maxima as strings."""
 
     @classmethod
     def make(cls, shape: Shape, first: int, count: int) -> Files:
@@ -128,7 +129,9 @@ class Files:
         return len(self.path)
 
     def statistics(self, quote: str = '"') -> pa.StringArray:
-        """Returns the `stats` texts. `quote` is the quotation mark, escaped if the text goes into JSON again."""
+        """Returns the `stats` strings. `quote` is the quotation mark to use, which must be escaped if the strings
+        become part of other JSON.
+        """
         parts: list[str | pa.Array] = [f"{{{quote}numRecords{quote}:{ROWS_PER_FILE}"]
         for title, which in (("minValues", 2), ("maxValues", 3)):
             for number, bound in enumerate(self.bounds):
@@ -141,7 +144,7 @@ class Files:
         return _join(parts)
 
     def json_lines(self) -> list[str]:
-        """Returns the `add` actions as lines of commits, without line ends."""
+        """Returns the `add` actions as JSON, each on one line, without line ends."""
         parts: list[str | pa.Array] = [
             '{"add":{"path":"',
             self.path,
@@ -193,7 +196,7 @@ def _bounds(
 
 
 def _join(parts: list[str | pa.Array]) -> pa.StringArray:
-    """Concatenates constants and columns element by element."""
+    """Joins constant strings and string columns, element by element."""
     return pc.binary_join_element_wise(
         *(pa.scalar(part) if isinstance(part, str) else part for part in parts), ""
     )

@@ -1,6 +1,7 @@
-"""Two tables that differ in the number of their columns: longs with statistics for all.
+"""Two tables that differ in their number of columns, all of which are longs with statistics.
 
-Each has one file of four rows. What takes ten times as long for ten times as many columns is linear.
+Each table has one file of four rows. If an operation takes ten times as long for ten times as many columns, it is
+linear.
 """
 
 from __future__ import annotations

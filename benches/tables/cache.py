@@ -1,5 +1,5 @@
-"""Keeps generated tables. A table is made if it is absent or was made with other parameters, otherwise
-reused.
+"""Keeps generated tables. A table is made if it is missing or was made with other parameters; otherwise it is used
+again.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Protocol
 
-# Increase it whenever the output of a generator changes.
+# The version of all generators. Increase it whenever the output of a generator changes.
 GENERATION = 1
 
 
@@ -22,7 +22,7 @@ class TableSpec(Protocol):
     def parameters(self) -> dict[str, Any]: ...
 
     def write(self, table: Path) -> None:
-        """Writes the table into the directory `table`, which exists and is empty."""
+        """Writes the table into the directory `table`, which must exist and be empty."""
 
 
 def is_built(root: Path, spec: TableSpec) -> bool:
@@ -31,7 +31,7 @@ def is_built(root: Path, spec: TableSpec) -> bool:
 
 
 def build(root: Path, spec: TableSpec) -> Path:
-    """Returns the directory of the table, which is created first if necessary."""
+    """Returns the table's directory. Creates the table first if necessary."""
     table = root / spec.name
     if is_built(root, spec):
         return table

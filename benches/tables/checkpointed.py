@@ -2,12 +2,12 @@
 
 Protocol: "Checkpoints", "Checkpoint Schema", "Last Checkpoint File".
 
-- The checkpoint is at version 100, written as Spark writes it: Snappy, row groups of about 128 MiB, page
-  index, JSON statistics, no parsed columns, files in no useful order (Spark: by hash of the path; here: by a
-  random partition), with tombstones in between.
+- The checkpoint is at version 100 and looks like Spark's: Snappy, row groups of about 128 MiB, page index, JSON
+  statistics without parsed columns, and files mixed with tombstones in an order without meaning (Spark: by hash of the
+  path; here: by a random partition).
 - Five commits follow. Each adds as many files as it removes from the checkpoint, so the table has exactly
   `files` files.
-- The commits before the checkpoint are gone, as after a clean-up. There are no data files.
+- The commits before the checkpoint are missing, as after a clean-up of the log. There are no data files.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Checkpointed:
-    """A table of `files` files. With `v2`, its policy requires V2 checkpoints; the existing one is classic."""
+    """A table of `files` files. With `v2`, the table's policy requires V2 checkpoints, although the existing
+    checkpoint is classic.
+    """
 
     files: int
     v2: bool = False
@@ -93,7 +95,7 @@ class Checkpointed:
         return f"checkpoint-{self.files}{'-v2' if self.v2 else ''}"
 
     def parameters(self) -> dict[str, Any]:
-        # The tables without the policy keep their stamp.
+        # Tables without the policy keep the stamp that they had before this parameter existed.
         return {name: value for name, value in asdict(self).items() if value is not False}
 
     def write(self, table: Path) -> None:
@@ -114,7 +116,7 @@ class Checkpointed:
             (log / f"{version:020}.json").write_text(commit(version, self.files, gone))
 
     def _write_checkpoint(self, target: Path) -> tuple[int, list[str]]:
-        """Returns the number of actions and the paths that the commits after it may remove."""
+        """Writes the checkpoint. Returns the number of its actions, and the paths that later commits may remove."""
         rows, removable = 0, []
         head = _others(self.files // 1_000, self.v2)
         with pq.ParquetWriter(target, SCHEMA, compression="snappy", write_page_index=True) as writer:
@@ -130,7 +132,7 @@ class Checkpointed:
 
 
 def commit(version: int, files: int, removed: list[str]) -> str:
-    """Returns the text of a commit after the checkpoint: new files, and a remove for each given old file."""
+    """Returns the content of a commit after the checkpoint, which adds new files and removes the given old files."""
     number = version - VERSION - 1
     added = Files.make(WIDE, files + number * CHANGES_PER_COMMIT, CHANGES_PER_COMMIT)
     removes = [
@@ -141,12 +143,12 @@ def commit(version: int, files: int, removed: list[str]) -> str:
 
 
 def removed_later(files: int, count: int) -> list[str]:
-    """Returns paths of live files, all from the beginning of the checkpoint, as many as `count`."""
+    """Returns the paths of `count` live files from the beginning of the checkpoint."""
     return list(Files.make(WIDE, 0, min(ROWS_PER_GROUP, files)).path[:count].to_pylist())
 
 
 def _others(tombstones: int, v2: bool) -> pa.Table:
-    """Returns the rows of a checkpoint that are not adds."""
+    """Returns the rows of a checkpoint for all actions other than adds."""
     gone = [
         {"path": f"month=2022-12/region=asia/part-{number:05}-gone.c000.snappy.parquet"}
         for number in range(tombstones)

@@ -1,6 +1,6 @@
-"""A table of commits only: no checkpoint, no data files (protocol: "Delta Log Entries").
+"""A table that consists of commits only, without a checkpoint and without data files (protocol: "Delta Log Entries").
 
-Eight columns have statistics, so an add has about 560 bytes.
+Eight columns have statistics, so an `add` action takes about 560 bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from benches.tables.actions import NARROW, Files, commit_info, lines, partitioned_metadata, protocol
 
-# Files are made in bulk, independent of the size of a commit.
+# `add` actions are generated in large batches, no matter how many belong to a commit.
 BATCH = 50_000
 
 

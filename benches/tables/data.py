@@ -1,10 +1,10 @@
-"""A table with data: eight Parquet files, or another number of them, of 16 columns (six longs, six doubles, four
-strings) in one commit.
+"""A table with data: one commit with Parquet files (eight by default) of 16 columns: six longs, six doubles and four
+strings.
 
 A second commit may delete rows. The directory is a Delta table and, for readers that skip names with an
-underscore, a directory of Parquet files, so every contender reads the same bytes. No predicate on the random
-columns skips a file, so a scan measures scanning. The files of a table with deletions are links to those
-without.
+underscore, a directory of Parquet files, so every contender reads the same bytes. No predicate on the random columns
+skips a file, so every scan reads all files. The data files of a table with deletions are links to the files of the
+table without.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FILES = 8
 class Data:
     """`rows` rows in `files` files of the same size.
 
-    Version 1, if there is one, deletes random rows of every file by deletion vectors.
+    Version 1, if the table has it, deletes random rows of every file with deletion vectors.
     """
 
     rows: int
@@ -103,7 +103,7 @@ def _rows(file: int, count: int) -> pa.Table:
 
 
 def _statistics(footer: pq.FileMetaData) -> dict[str, Any]:
-    """Returns the statistics of a file from its footer (protocol: "Per-file Statistics")."""
+    """Computes the statistics of a file from its Parquet footer (protocol: "Per-file Statistics")."""
     low: dict[str, Any] = {}
     high: dict[str, Any] = {}
     for group in range(footer.num_row_groups):

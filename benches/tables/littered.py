@@ -1,7 +1,8 @@
-"""A table with many empty files, and further files that no version needs. All are old.
+"""A table with many empty data files, and additional files that no version needs. All files are old.
 
-- It has the log of `Checkpointed`. The leftovers of failed writes are a tenth as many as the files of the table.
-- `leave` adds such files to a copy of a log without data files, for contenders that delete them.
+- The log is that of `Checkpointed`. For every ten files of the table there is one file that a failed write has left
+  behind.
+- `leave` adds such files to a copy of the log without data files, for contenders that delete them.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def leave(table: Path, count: int) -> None:
 
 
 def count(paths: Iterable[str]) -> int:
-    """Counts files that `leave` has created. `deltalake` also returns tombstones, whose files do not exist."""
+    """Counts the returned files that `leave` has created. `deltalake` also returns files of tombstones, which do not
+    exist.
+    """
     return sum("/left-" in path for path in paths)
 
 

@@ -1,4 +1,6 @@
-"""A directory of Parquet files that is not a table: tiny ones, in a hundred partitions, all copies of one."""
+"""A directory of Parquet files that is not a Delta table. Its tiny files are all copies of one file, in a hundred
+partitions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two tables for streams: one of many tiny commits, and one of a few large files."""
+"""Two tables that streams read: one with many tiny commits, and one with a few large files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TINY_ROWS = 10
 class Streamed:
     """`tiny/`, with one file of ten rows in each of `commits` commits, and `large/`, with `files` files of `rows` rows.
 
-    A stream that takes one file at a time has as many batches.
+    A stream with one file per batch has as many batches as the table has files.
     """
 
     commits: int

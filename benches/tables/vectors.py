@@ -1,4 +1,4 @@
-"""Deletion vectors, implemented from the protocol alone.
+"""Writes deletion vectors. The code follows the protocol and shares nothing with deltalog.
 
 Protocol: "Deletion Vector Format", "Deletion Vector File Storage Format", "Deletion Vector Descriptor
 Schema".
@@ -23,8 +23,8 @@ Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def bitmap(rows: Rows) -> bytes:
-    """Encodes ascending, distinct row numbers as a portable 64-bit Roaring bitmap after the protocol's magic
-    number.
+    """Encodes ascending, distinct row numbers as the protocol's magic number followed by a portable 64-bit Roaring
+    bitmap.
     """
     keys = np.unique(rows >> 32)
     buckets = [struct.pack("<I", key) + _roaring(rows[rows >> 32 == key] & 0xFFFFFFFF) for key in keys]
@@ -32,7 +32,7 @@ def bitmap(rows: Rows) -> bytes:
 
 
 def write(table: Path, vectors: list[Rows]) -> list[dict[str, Any]]:
-    """Writes one file with a vector for each entry, and returns their descriptors."""
+    """Writes one file with a deletion vector for each entry, and returns the descriptors of the vectors."""
     name = uuid.UUID("7d1c6e2a-0000-4000-8000-0000000000d7")
     content = bytearray(b"\x01")
     descriptors = []
