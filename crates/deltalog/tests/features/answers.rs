@@ -1,5 +1,5 @@
-//! Answers from the log equal the answers of reading all rows (protocol: "Per-file Statistics", "Deletion
-//! Vectors").
+//! Counts and bounds from the log equal those of the rows that a scan returns (protocol: "Per-file Statistics",
+//! "Deletion Vectors").
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ fn answered_counts(snapshot: &Snapshot, predicate: Option<&str>) -> BTreeMap<Str
 #[test]
 fn counts_equal_those_of_the_rows() {
     let (mut table, _) = table();
-    // If the statistics have no row counts, or are missing, the footers are counted.
+    // If statistics are missing or lack the number of rows, the number comes from the files' Parquet footers.
     let ids =
         RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(vec![7, 8, 9])) as ArrayRef)]).unwrap();
     table.add("d", &ids, 2, json!({"partitionValues": {"part": null}, "stats": "{\"minValues\":{}}"}));
@@ -155,7 +155,7 @@ fn bounds_are_returned_only_if_they_are_values() {
     );
     let none = min_max("id", Some("part = '1999-01-01'")).unwrap();
     assert!(none.min.is_null(0) && none.max.is_null(0));
-    // Bounds that are truncated or that may omit a NaN give no answer, nor does a condition that bounds cannot decide.
+    // There is no answer if bounds are truncated or may leave out a NaN, or if they cannot decide the condition.
     assert!(
         min_max("name", None).is_none()
             && min_max("ratio", None).is_none()
@@ -243,8 +243,8 @@ fn every_partition_has_an_answer_or_none_has() {
     assert_eq!(text(by_partition(pruned, &["id"]).unwrap()), ["2024-01-02 2 -4 9"]);
     let strict = answers(&snapshot, Some("part = '2024-01-01'"));
     assert_eq!(text(by_partition(strict, &[]).unwrap()), ["2024-01-01 4"]);
-    // Bounds that are not values, a condition on rows, and a file without statistics give no answer, and no
-    // file is opened.
+    // There is no answer if bounds are not values of rows, if there is a condition on rows, or if a file has no
+    // statistics. No file is opened.
     assert!(
         by_partition(Answers::new(&snapshot), &["name"]).is_none()
             && by_partition(Answers::new(&snapshot), &["part"]).is_none()

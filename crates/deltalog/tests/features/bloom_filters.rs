@@ -51,7 +51,7 @@ fn footer(path: &Path) -> ParquetMetaData {
     ParquetMetaDataReader::new().parse_and_finish(&File::open(path).unwrap()).unwrap()
 }
 
-/// Returns for each file the columns that have filters, under the table's names.
+/// Returns, for each file, the table's names of the columns that have Bloom filters.
 fn filtered(directory: &Path, storage: &Storage) -> Vec<Vec<String>> {
     let snapshot = newest(storage);
     let files = listed_files(&snapshot, None).unwrap().into_iter();
@@ -83,8 +83,8 @@ fn directory() -> (tempfile::TempDir, Storage) {
     (directory, storage)
 }
 
-/// All writers of files follow the properties: appends, rewrites and statements. If a column is renamed, the properties
-/// are changed with it.
+/// Appends, rewrites and statements all write the filters that the table properties ask for. Renaming a column also
+/// changes its name in the properties.
 #[test]
 fn files_have_the_filters_that_properties_ask_for() {
     let (directory, storage) = directory();
@@ -120,7 +120,7 @@ fn purged(storage: &Storage) -> OptimizeRequest {
     request
 }
 
-/// The scan reads no page of a file without such a value.
+/// If the filter shows that a file does not have the value, the scan reads none of the file's pages.
 #[test]
 fn scans_read_the_filters_of_mapped_columns() {
     let (directory, storage) = directory();

@@ -1,4 +1,4 @@
-//! Files are skipped by the statistics that a checkpoint stores as structs.
+//! Scans skip files by the statistics that a checkpoint stores as structs.
 //!
 //! Protocol: "Checkpoint Schema", "Per-file Statistics".
 
@@ -63,7 +63,7 @@ fn table_of(texts: bool, spark: &str) -> tempfile::TempDir {
     let floats = |value: fn(i64) -> f64| {
         Arc::new(files.iter().map(|k| (*k != 5).then(|| value(*k))).collect::<Float64Array>()) as ArrayRef
     };
-    // Column `n` had a narrower type earlier.
+    // The checkpoint stores column `n` with a narrower type, which the column had earlier.
     let ints = |value: fn(i64) -> i64| {
         Arc::new(known(value).into_iter().map(|v| v.map(|v| v as i32)).collect::<Int32Array>()) as ArrayRef
     };
@@ -207,28 +207,31 @@ fn files_are_skipped_by_structs_and_row_groups() {
             ("p > 7", vec![]),
             ("n IS NULL", vec![1, 3, 5, 7]),
             ("year(t) = 2024", vec![5]),
-            // Maxima are whole milliseconds, old times may be off by 59 seconds, and NaN is greater than every number.
+            // Maxima are rounded to milliseconds, times long ago may be off by 59 seconds, and NaN is greater than
+            // every number.
             ("t = TIMESTAMP '1970-01-01 00:10:59.005999Z'", vec![3, 5]),
             ("t = TIMESTAMP '1970-01-01 00:09:01Z'", vec![3, 5]),
             ("t = TIMESTAMP '1970-01-01 00:10:59.006Z'", vec![5]),
             ("t = TIMESTAMP '1970-01-01 00:09:00.999999Z'", vec![5]),
             ("f > 6.5", vec![0, 1, 2, 3, 4, 5, 6, 7]),
-            // Only statistics as text show who computed a maximum, so they are preferred. Here they lack this column.
+            // JSON statistics are preferred, because only they show which writer computed a maximum. Here they lack
+            // this column.
             ("f < 0.5", if texts { (0..8).collect() } else { vec![0, 5] }),
-            // PROTOCOL, "Partition Value Serialization": the text decides, not the typed copy in the checkpoint.
+            // PROTOCOL, "Partition Value Serialization": the string is authoritative, not its typed copy in the
+            // checkpoint.
             ("at = TIMESTAMP '2024-01-01 00:00:03Z'", vec![3]),
             ("at < TIMESTAMP '2024-01-01 00:00:00Z'", vec![]),
         ] {
             let (found, seen) = kept(&table, sql, &[ListColumn::Path]);
             assert_eq!((found, seen), (expected, 8), "{sql}");
         }
-        // If the list includes statistics, they come from the JSON text, which has less information here.
+        // A file list that includes statistics takes them from the JSON, which has fewer of them here.
         let (found, _) = kept(&table, "n = 23", &[ListColumn::Path, ListColumn::Stats]);
         assert_eq!(found, [2, 5]);
     }
 }
 
-/// Spark 2.4 writes dates in its old calendar: in its checkpoints, only the texts are trusted.
+/// Spark 2.4 writes dates in the old hybrid calendar, so in its checkpoints only the JSON statistics are used.
 #[test]
 fn structs_in_an_old_calendar_are_ignored() {
     let table = table_of(false, "2.4.8");

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::crafted::{Crafted, Definition, field, fields, listed, rows};
 
-/// How the crafted files and the log name columns.
+/// The column mapping mode, which determines the column names in the crafted files and the log.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Mode {
     None,
@@ -46,7 +46,7 @@ impl Mode {
         }
     }
 
-    /// Returns the field of a file. In id mode its name is misleading, because only the id counts.
+    /// Returns a field for a data file. In id mode its name is misleading on purpose, because only the id counts.
     fn in_file(self, name: &str, id: i32, data_type: DataType) -> Arc<Field> {
         Arc::new(match self {
             Self::Id => {
@@ -98,7 +98,7 @@ fn definition(mode: Mode, schema: &Value) -> Definition<'_> {
     }
 }
 
-/// Returns rows `first..first + 4`, with the fields in another order than the table's.
+/// Returns rows `first..first + 4`. Their fields are in a different order than in the table's schema.
 ///
 /// Without mapping the file uses the table's names.
 fn data(mode: Mode, first: i64) -> RecordBatch {
@@ -216,7 +216,7 @@ fn a_new_column_with_an_old_name_is_null_in_old_files() {
         let mut changed = old.clone();
         let columns = changed["fields"].as_array_mut().unwrap();
         columns[0]["name"] = json!("renamed");
-        // The logical name of the new column is the physical name of the old column in files and log.
+        // The new column's logical name is the physical name of the old column, as it occurs in the files and the log.
         columns.push(field(&mode.physical("a"), json!("long"), mode.metadata("new", 20)));
         columns[1]["type"]["fields"][0] = field("a", json!("long"), mode.metadata("new-sa", 21));
         let mut table = table(mode);
@@ -228,7 +228,7 @@ fn a_new_column_with_an_old_name_is_null_in_old_files() {
         assert_eq!(found.column_by_name(&mode.physical("a")).unwrap().null_count(), 12);
         let s = found.column_by_name("s").unwrap().as_struct();
         assert_eq!((s.column(0).null_count(), s.column(1).null_count()), (12, 0));
-        // Statistics of the old column do not prune for the new one.
+        // A filter on the new column does not use the statistics of the old column.
         assert_eq!(
             listed(&snapshot, &[ListColumn::Path], Some("`col-a` = 1000 OR s.a = 1000")).num_rows(),
             3

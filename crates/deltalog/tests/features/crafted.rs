@@ -1,4 +1,4 @@
-//! A table made by hand, with its log as JSON and data files written by Arrow from the arrays of a test.
+//! A table that a test crafts: it writes the log as JSON, and data files with Arrow's Parquet writer from given arrays.
 
 use std::fs;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl Crafted {
         table
     }
 
-    /// Sets the metadata from the next commit on.
+    /// Changes the metadata with the next commit.
     pub(crate) fn define(&mut self, definition: &Definition<'_>) {
         self.actions.push(json!({"metaData": {
             "id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": definition.schema.to_string(),
@@ -62,8 +62,8 @@ impl Crafted {
         }}));
     }
 
-    /// Adds a data file with row groups of `group_rows` rows to the next commit. `rest` are further fields of its
-    /// `add`.
+    /// Adds a data file with row groups of `group_rows` rows to the next commit. `rest` are additional fields of the
+    /// file's `add` action.
     pub(crate) fn add(&mut self, name: &str, batch: &RecordBatch, group_rows: usize, rest: Value) {
         let file = self.directory.path().join(name);
         let properties = WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)).build();

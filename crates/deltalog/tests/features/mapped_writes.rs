@@ -19,7 +19,7 @@ use deltalog::{
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::Type;
 
-/// The column names require column mapping.
+/// These column names contain characters that Parquet does not allow, so they need column mapping.
 const SCHEMA: &str = r#"{"type":"struct","fields":[
     {"name":"the day","type":"string","nullable":true,"metadata":{}},
     {"name":"id, or key","type":"long","nullable":true,"metadata":{"comment":"c"}},
@@ -180,7 +180,7 @@ fn rows_are_read_back_under_their_names() {
         }
         ids.sort_unstable();
         assert_eq!(ids, [1, 2, 3, 4, 5]);
-        // Statistics and partition values prune under the logical names.
+        // Filters on logical names use the statistics and partition values, which have physical names.
         let predicate =
             parse_predicate("`id, or key` > 3 AND `the day` = 'd1'", "UTC", ParseMode::Strict).unwrap();
         let files = FileListing::new(&snapshot).predicate(&predicate).unwrap().read().unwrap();

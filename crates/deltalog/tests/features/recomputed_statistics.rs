@@ -1,4 +1,4 @@
-//! Statistics from rows, for files whose footers have none. Protocol: "Per-file Statistics".
+//! Computes statistics by reading rows, for files whose Parquet footers have none. Protocol: "Per-file Statistics".
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// The columns with their types. The files lack the last one.
+/// The columns with their types. The files lack the last column.
 const COLUMNS: [(&str, &str); 10] = [
     ("byte", "byte"),
     ("long", "long"),
@@ -119,7 +119,7 @@ proptest! {
         let (_by_footer, by_footer) = table(&rows, true);
         let ((by_rows, _), (by_footer, _)) = (recomputed(&by_rows), recomputed(&by_footer));
         prop_assert_eq!(&by_rows, &by_footer);
-        // Both equal the statistics of the numbers themselves.
+        // Both equal the expected statistics of the numbers.
         let known: Vec<i64> = numbers.iter().flatten().copied().collect();
         let least = known.iter().min().map_or(Value::Null, |least| json!(least));
         prop_assert_eq!(&by_rows["minValues"]["long"], &least);
@@ -132,7 +132,7 @@ proptest! {
     }
 }
 
-/// A column with NaN has no maximum, and its rows are read once.
+/// A column with NaN has no maximum. This is recorded, so the rows are read only once.
 #[test]
 fn nan_is_not_looked_for_again() {
     let rows = RecordBatch::try_from_iter([(
@@ -168,7 +168,7 @@ fn columns_are_found_by_their_ids() {
         let mapping = json!({"delta.columnMapping.id": id, "delta.columnMapping.physicalName": name});
         json!({"name": name, "type": "long", "nullable": true, "metadata": mapping})
     };
-    // The names of the columns were swapped after the file was written.
+    // Two columns were renamed to each other's name after the file was written.
     let fields = json!({"type": "struct", "fields": [in_table("a", 2), in_table("b", 1)]}).to_string();
     let mode = json!({"delta.columnMapping.mode": "id", "delta.columnMapping.maxColumnId": "2"});
     let size = fs::metadata(&path).unwrap().len();

@@ -1,4 +1,5 @@
-//! "Row Tracking": ids and commit versions of rows, from the log, from files, and of tables without them.
+//! "Row Tracking": the ids and commit versions of rows come from the log or from files. Tables without them are
+//! covered, too.
 
 use std::sync::Arc;
 
@@ -86,12 +87,12 @@ fn ids_are_materialized_if_there_is_a_value_else_generated() {
     let list = listed(&snapshot, &[ListColumn::BaseRowId, ListColumn::DefaultRowCommitVersion], None);
     assert_eq!(list.column(0).as_primitive::<Int64Type>().values(), &[2, 0]);
     assert_eq!(list.column(1).as_primitive::<Int64Type>().values(), &[2, 1]);
-    // "hidden from readers": the columns are not columns of the table.
+    // "hidden from readers": the columns that store ids are not columns of the table.
     let found = crate::crafted::rows(&snapshot, None, None).unwrap();
     assert_eq!(found.num_columns(), 1);
 }
 
-/// The result equals the rows with their ids, filtered afterwards, whichever columns are returned.
+/// Whatever columns a scan returns, a filter on ids gives the same rows as filtering the full result afterwards.
 #[test]
 fn predicates_can_name_the_id_columns() {
     let schema = schema();
@@ -111,7 +112,7 @@ fn predicates_can_name_the_id_columns() {
     ];
     for (sql, holds) in cases {
         let expected: Vec<[i64; 3]> = EXPECTED.into_iter().filter(holds).collect();
-        // Once with the table's column, and once with only the ids.
+        // The scan returns the table's column with the ids, and then only the ids.
         for (columns, found) in [(&["c"] as &[&str], [0, 1, 2].as_slice()), (&[], &[1, 2])] {
             let scan = TableScan::new(&snapshot)
                 .row_ids()

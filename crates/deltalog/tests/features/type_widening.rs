@@ -1,4 +1,4 @@
-//! Type widening: old files, partition values and statistics of a narrower type are read as the table's type.
+//! Type widening: values of a narrower type in old files, partition values and statistics are read as the table's type.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn decimal(values: &[i128], precision: u8, scale: i8) -> ArrayRef {
     )
 }
 
-/// Returns for each widening both types, and an array of extreme values in the narrower and in the wider type.
+/// Returns, for each widening, the narrower and the wider type, and the same extreme values as arrays of both types.
 fn widenings() -> Vec<(&'static str, &'static str, ArrayRef, ArrayRef)> {
     let bytes: ArrayRef = Arc::new(Int8Array::from(vec![i8::MIN, 0, i8::MAX]));
     let shorts: ArrayRef = Arc::new(Int16Array::from(vec![i16::MIN, 0, i16::MAX]));
@@ -176,7 +176,8 @@ fn partition_values_of_the_narrower_type() {
     assert_eq!(&of("date", "timestamp_ntz", ["1970-01-02", "1970-01-02 00:00:00.000001"]), &ntz);
 }
 
-/// Statistics of old files have the form of the narrower type. They must not prune a file with a matching row.
+/// Statistics of old files are formatted for the narrower type. They must not make a scan skip a file with a matching
+/// row.
 #[test]
 fn statistics_of_the_narrower_type() {
     for (from, to, narrow, bounds, matching, other) in [
@@ -240,11 +241,11 @@ fn other_changes_are_refused() {
     let error = table.open().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("'c' was changed from integer to string"), "{error}");
-    // The table has dropped the feature.
+    // The table no longer has the feature.
     let mut table = Crafted::new(&Definition { reader_features: &[], ..definition(&schema, &[]) });
     table.commit();
     table.open().unwrap();
-    // The type of the file was not widened to the table's type.
+    // The log has no widening from the file's type to the table's type.
     let schema = fields(vec![field("c", json!("long"), json!({}))]);
     for stored in [
         Arc::new(StringArray::from(vec!["1"])) as ArrayRef,

@@ -1,4 +1,5 @@
-//! Variants, shredded or not, are read in one form. Parquet's `VariantShredding.md` defines the shredded forms.
+//! Shredded and unshredded variants are read in the same form. Parquet's `VariantShredding.md` defines the shredded
+//! forms.
 
 use std::sync::Arc;
 
@@ -181,7 +182,7 @@ fn a_malformed_variant_is_an_error() {
         whole,
         Arc::new(StructArray::from(vec![binary("metadata", &[1, 0, 0])])),
         Arc::new(StructArray::from(vec![binary("value", &[0])])),
-        // A shredded variant is reassembled, so its bytes are checked: truncated metadata and value.
+        // A shredded variant is reassembled, which checks its bytes. Here the metadata or the value is truncated.
         Arc::new(StructArray::from(vec![
             binary("metadata", &[1, 9]),
             binary("value", &[0]),
@@ -201,7 +202,7 @@ fn a_malformed_variant_is_an_error() {
     }
 }
 
-/// Statistics of a variant do not describe its parts.
+/// Statistics of a variant say nothing about its parts.
 #[test]
 fn statistics_of_other_columns_still_prune() {
     let schema = fields(vec![field("v", json!("variant"), json!({})), field("id", json!("long"), json!({}))]);
@@ -290,8 +291,8 @@ fn a_variant_absent_from_a_file_is_null() {
     assert_eq!(rows(&snapshot, None, Some("v IS NOT NULL")).unwrap().num_rows(), 0);
 }
 
-/// A variant can hold any type, and its parts are not columns of files. Predicates on its value or its parts are
-/// refused by its name.
+/// A variant can hold any type, and its parts are not columns of files. Predicates on a variant's value or parts are
+/// refused with an error that names the column.
 #[test]
 fn a_predicate_on_the_value_of_a_variant_is_refused() {
     let inner = fields(vec![field("v", json!("variant"), json!({}))]);
@@ -325,7 +326,7 @@ fn a_predicate_on_the_value_of_a_variant_is_refused() {
         let error = rows(&snapshot, None, Some(predicate)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{predicate}: {error}");
         assert!(error.to_string().contains(&format!("column {column} is a variant")), "{predicate}: {error}");
-        // An engine that applies the filter itself must get every file.
+        // If an engine applies the filter itself, no file may be skipped.
         let lenient = parse(predicate, "UTC", ParseMode::Pruning).unwrap();
         assert_eq!(
             FileListing::new(&snapshot)

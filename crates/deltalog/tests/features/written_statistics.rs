@@ -101,7 +101,8 @@ fn add(mapped: bool, k: i64) -> Value {
     }})
 }
 
-/// Writes a table of ten files, and its checkpoint; removes the commit. Returns the lists of files before and after.
+/// Writes a table of ten files and its checkpoint, and removes the commit. Returns the file lists before and after the
+/// removal.
 fn lists_of(directory: &Path, mapped: bool, properties: &[(&str, &str)]) -> [Vec<Vec<String>>; 2] {
     let log = directory.join("_delta_log");
     fs::create_dir(&log).unwrap();
@@ -181,7 +182,7 @@ fn text_and_structs_skip_the_same_files() {
     }
 }
 
-/// Without either form there are no statistics, and no file is skipped.
+/// A checkpoint with neither JSON nor struct statistics has no statistics, so no file is skipped.
 #[test]
 fn statistics_can_be_left_out() {
     let directory = tempfile::tempdir().unwrap();
@@ -227,7 +228,7 @@ fn structs_have_the_types_of_the_schema_and_the_names_of_the_log() {
             let path = ["stats_parsed", "minValues", &name(column)];
             assert_eq!(child(&add, &path).data_type(), &data_type, "{column}");
             assert_eq!(of("2", &path).as_deref(), Some(value), "{column}");
-            // A file without statistics, and a file whose text is torn.
+            // One file has no statistics, and the JSON of another file's statistics is cut off.
             assert_eq!((of("5", &path), of("6", &path)), (None, None), "{column}");
         }
         // Values that do not have the column's type are unknown; the other values of the same file are kept.
@@ -242,7 +243,7 @@ fn structs_have_the_types_of_the_schema_and_the_names_of_the_log() {
         assert_eq!(of("3", &["partitionValues_parsed", &name("day")]), None);
         assert_eq!(of("1", &["partitionValues_parsed", &name("city")]).as_deref(), Some("a b/c%"));
         assert_eq!(of("4", &["partitionValues_parsed", &name("city")]), None);
-        // "partitionValues_parsed" and "stats_parsed" have no columns of the other kind.
+        // "partitionValues_parsed" has only partition columns, and "stats_parsed" has none.
         let names = |struct_: &[&str]| child(&add, struct_).as_struct().column_names().len();
         assert_eq!(names(&["partitionValues_parsed"]), 2);
         assert_eq!(names(&["stats_parsed", "nullCount"]), 11);
@@ -270,6 +271,6 @@ fn invalid_partition_values_are_refused() {
     let snapshot = Snapshot::open(&storage, None).unwrap();
     let error = write_checkpoint(&snapshot, &Environment::system()).unwrap_err();
     assert!(error.to_string().contains("partition value \"x\" of column 'p'"), "{error}");
-    // The attempt leaves no files.
+    // The failed attempt leaves no files behind.
     assert_eq!(fs::read_dir(&log).unwrap().count(), 1);
 }

@@ -1,4 +1,4 @@
-//! One test per parser of bytes.
+//! One test for each function that parses bytes from a table.
 
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ fn read_rows(storage: &Storage) {
     let _ = scan.with_threads(1).read(files).take_while(Result::is_ok).take(1000).count();
 }
 
-/// Calls `read` on tables with one damaged file.
+/// Calls `read` on mutated tables, each of which has one damaged file.
 fn fuzz_tables(target: &str, wanted: impl Fn(&str) -> bool + Copy, read: impl Fn(&Storage)) {
     let is_small = |table: &&Files| table.len() < 24 && table.values().map(Vec::len).sum::<usize>() < 200_000;
     let tables: Vec<&Files> =
@@ -232,7 +232,7 @@ fn deletion_vector_descriptor() {
 #[test]
 fn deletion_vector_blob() {
     let mut inputs = corpus::files(|path| path.ends_with(".bin"));
-    // Version 1, then a size, the magic number and no bitmap, then a checksum.
+    // The file has version 1, a size, the magic number without a bitmap, and a checksum.
     inputs.push(
         [&[1u8, 0, 0, 0, 12][..], &1_681_511_377u32.to_le_bytes(), &[0; 8], &[0x4c, 0xd1, 0x0c, 0x1b]]
             .concat(),
@@ -356,7 +356,7 @@ fn predicate() {
             let shown = strict.to_string();
             let again = parse(&shown, "UTC", ParseMode::Strict).unwrap();
             assert_eq!(again.to_string(), shown);
-            // A text in double quotes is displayed in single quotes.
+            // A string in double quotes is displayed in single quotes.
             if !text.contains('"') {
                 assert_eq!(again, strict, "{shown}");
             }
@@ -407,7 +407,7 @@ fn stream_offset() {
 fn footer_statistics() {
     fuzz("footer_statistics", &corpus::files(is_data), |input| {
         let bytes = bytes::Bytes::copy_from_slice(input);
-        // `data_file` tests the library's own handling of it.
+        // `data_file` tests how the Parquet library handles damaged footers.
         let read = std::panic::catch_unwind(|| ParquetMetaDataReader::new().parse_and_finish(&bytes));
         let Ok(Ok(metadata)) = read else { return };
         let Ok(schema) =

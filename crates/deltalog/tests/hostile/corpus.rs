@@ -1,4 +1,4 @@
-//! Files to mutate: files of other writers if available, and our own.
+//! Collects the files to mutate: files that other writers wrote, if they are available, and our own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,9 +14,9 @@ use deltalog::{Environment, PendingWrite, Storage, WriteRequest};
 /// The files of a table by path.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// The largest file that is used, because mutations of small files find more.
+/// The maximum size of a file in the corpus. Mutations of small files find more problems.
 const LARGEST: u64 = 64 << 10;
-/// The number of tables of other writers.
+/// The maximum number of other writers' tables in the corpus.
 const MOST_TABLES: usize = 160;
 
 /// Returns the tables of the corpus.
@@ -75,7 +75,7 @@ pub fn is_data(path: &str) -> bool {
     !path.starts_with('_') && path.ends_with(".parquet")
 }
 
-/// Returns the values of a member of an action in all commits.
+/// Returns the values that one field of an action has in all commits.
 pub fn members(action: &str, member: &str) -> Vec<String> {
     let mut found: Vec<String> = files(is_commit)
         .iter()

@@ -1,4 +1,4 @@
-//! An expression with a small text and large values either fails with bounded memory, or returns the right rows.
+//! A short expression whose values are very large either fails with bounded memory, or returns the right rows.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use arrow::datatypes::Int32Type;
 use deltalog::{ErrorKind, Expression};
 use deltalog_testkit::measure;
 
-/// The memory in bytes that a limited expression may take, several times the size of its values.
+/// The maximum memory in bytes that a limited expression may use. It is several times the size of its values.
 const MOST: usize = 500_000_000;
 
 fn rows(count: usize) -> RecordBatch {

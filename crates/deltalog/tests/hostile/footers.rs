@@ -1,11 +1,12 @@
-//! Parquet files whose schema is nested so deeply, or claims so many children, that a decoder would end the process.
+//! Parquet files whose schemas are nested so deeply, or claim so many children, that a careless decoder would crash
+//! the process.
 
 use deltalog::{ErrorKind, Snapshot};
 use serde_json::json;
 
 use crate::bytes::{read_all, storage};
 
-/// A file with `levels` groups in each other, the innermost with `children`.
+/// Returns a file whose schema has `levels` nested groups, of which the innermost claims `children` children.
 fn file(levels: usize, children: u32) -> Vec<u8> {
     let varint = |mut value: u64| {
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! Mutates real files, one mutation after the other, until the time is up.
+//! Mutates real files, one mutation after another, until the time is up.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -48,7 +48,7 @@ pub fn fuzz(target: &str, corpus: &[Vec<u8>], parse: impl Fn(&[u8])) {
     }
     let start = Instant::now();
     let mut guide = Guide::new(target, corpus);
-    // The originals are read as well.
+    // The files are also parsed without a mutation.
     for input in guide.inputs().to_vec() {
         guide.learn(|| run(target, "the corpus", &input, &parse));
     }
@@ -84,7 +84,7 @@ fn run(target: &str, name: &str, input: &[u8], parse: &impl Fn(&[u8])) {
     }
 }
 
-/// Returns the mutation of one of `corpus` that belongs to `seed`.
+/// Returns a mutation of a file in `corpus`. `seed` determines the file and the mutation.
 fn mutated(corpus: &[Vec<u8>], seed: u64) -> Vec<u8> {
     let random = &mut Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
     let mut bytes = corpus[random.below(corpus.len())].clone();
@@ -167,7 +167,7 @@ fn mutate(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], random: &mut Random) {
             bytes.splice(at.min(end)..end, text.bytes());
         }
         _ => {
-            // A number in the text is replaced by another one.
+            // Replaces a number in the text with another number.
             let digit = bytes.iter().skip(at).position(u8::is_ascii_digit).map(|more| at + more);
             if let Some(digit) = digit {
                 let end = digit + bytes[digit..].iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -1,5 +1,5 @@
-//! The inputs to mutate. If the code was compiled so that it counts which parts run, inputs that reach new code are
-//! mutated as well, and kept for later runs in `target/tmp/fuzz-corpus`.
+//! Manages the inputs to mutate. If the code was compiled with counters for the parts that run, inputs that reach new
+//! code are mutated as well, and kept for later runs in `target/tmp/fuzz-corpus`.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use deltalog_testkit::coverage::Coverage;
 
-/// Longer inputs are not mutated again, because a short input reaches the same code sooner.
+/// The maximum length of inputs that are mutated again. Short inputs reach the same code sooner.
 const LONGEST: usize = 128 << 10;
 
 pub struct Guide {

@@ -5,10 +5,10 @@
 //!   corpus is a few tables of our own, and tables of other writers if they are available (`DELTALOG_GOLDEN`).
 //! - [`tables`] has whole malicious tables.
 //! - The first seeds are the same in every run; the random ones start at `DELTALOG_HOSTILE_SEED`. The message of a
-//!   failure names the seed that repeats it, and the input is kept in `target/tmp`. `DELTALOG_HOSTILE_INPUT` names a
-//!   file to read, and no other input is read then.
-//! - If the code was compiled so that it counts which parts run (`make fuzz-guided`), inputs that reach new code are
-//!   mutated further.
+//!   failure names the seed that repeats it, and the input is kept in `target/tmp`. If `DELTALOG_HOSTILE_INPUT` names
+//!   a file, only that file is read.
+//! - If the code was compiled with counters for the parts that run (`make fuzz-guided`), inputs that reach new code
+//!   are mutated further.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! Rows of many partitions in an unfortunate order: memory stays bounded.
+//! Memory stays bounded even if rows of many partitions come in an unfavorable order.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::fuzz::Random;
 
 const MEMORY: usize = 2 << 20;
 
-/// Returns a row of each partition, with a text of 400 bytes that does not compress.
+/// Returns one row for each partition, with a string of 400 bytes that cannot be compressed.
 fn batch(count: i64, random: &mut Random) -> RecordBatch {
     let text = |_| (0..25).map(|_| format!("{:016x}", random.next())).collect::<String>();
     let partitions: ArrayRef = Arc::new(Int64Array::from_iter_values(0..count));
@@ -21,7 +21,7 @@ fn batch(count: i64, random: &mut Random) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable([("p", partitions, true), ("text", texts, true)]).unwrap()
 }
 
-/// Returns a writer with [`MEMORY`] for the rows, whose files are below `table`.
+/// Returns a writer that uses at most [`MEMORY`] for rows and writes its files below `table`.
 fn writer(table: &Path, temporary: &Path) -> DataWriter {
     let schema = json!({"type": "struct", "fields": [
         {"name": "p", "type": "long", "nullable": true, "metadata": {}},
@@ -50,13 +50,13 @@ fn many_partitions_in_turns_take_bounded_memory() {
     let bytes = batch.get_array_memory_size();
     let ((), peak) = measure(|| (0..BATCHES).for_each(|_| writer.write(&batch).unwrap()));
     assert!(writer.overflowed() as usize > BATCHES * bytes / 4, "{} bytes", writer.overflowed());
-    // This allows, in addition to the budget, the copy of a batch in the order of partitions, and the data about each
-    // partition.
+    // In addition to the budget, the limit allows for a copy of a batch that is sorted by partition, and for the data
+    // about each partition.
     assert!(peak < MEMORY + 3 * bytes, "{peak} bytes at once, for batches of {bytes}");
     writer.abort().unwrap();
 }
 
-/// There are more runs in the temporary file than blocks that fit in memory, so blocks are decoded more than once.
+/// The temporary file has more runs than blocks fit in memory, so some blocks are decoded more than once.
 #[test]
 fn completing_many_partitions_takes_bounded_memory() {
     let (table, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -66,6 +66,7 @@ fn completing_many_partitions_takes_bounded_memory() {
     assert!(writer.overflowed() > 8 * MEMORY as u64, "{} bytes", writer.overflowed());
     let (files, peak) = measure(|| writer.finish().unwrap().len());
     assert_eq!(files, 200);
-    // This allows, in addition to the budget, 16 MiB of rows whose files are written at the same time, and these files.
+    // In addition to the budget, the limit allows for 16 MiB of rows whose files are written at the same time, and for
+    // these files.
     assert!(peak < MEMORY + 3 * (16 << 20), "{peak} bytes at once");
 }

@@ -74,7 +74,7 @@ fn add(path: &str, rest: Value) -> Value {
     json!({"add": add})
 }
 
-/// Reads everything of a table and asserts that nothing outside of it was requested.
+/// Reads everything in a table, and asserts that no file outside of the table was requested.
 fn stays_inside(name: &str, actions: &[Value]) {
     let (store, storage) = table(actions);
     read_all(&storage);

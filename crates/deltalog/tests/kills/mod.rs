@@ -1,5 +1,5 @@
-//! Processes that write to one table and are killed at random: no acknowledged commit is lost or doubled, and the table
-//! can be read and written.
+//! Several processes write to one table and are killed at random times. No acknowledged commit may be lost or doubled,
+//! and the table can always be read and written.
 //!
 //! Each process prints what it is about to commit, and the outcome. The printed lines outlive the process.
 //! Several test programs include this module, each for tables in a different kind of location.
@@ -18,7 +18,7 @@ use deltalog::{
 use deltalog_testkit::judge::{Case, Intent, Log, Operation, Outcome, Write, check};
 use deltalog_testkit::random::Random;
 
-/// How many processes write at the same time.
+/// How many processes write to the table at the same time.
 const AT_ONCE: u64 = 4;
 
 /// The maximum number of lines that a process prints before it is killed, and the maximum time after the last line in
@@ -124,7 +124,7 @@ fn errors_of(child: &mut Child) -> String {
 /// Returns the intents and outcomes of a process, from the lines that it printed.
 fn operations_of(name: &str, said: &str) -> Vec<Operation> {
     let mut operations: Vec<Operation> = Vec::new();
-    // A line that was cut off by the kill does not count.
+    // If the kill cut off a line, the line does not count.
     for line in said.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
@@ -134,7 +134,7 @@ fn operations_of(name: &str, said: &str) -> Vec<Operation> {
                 began: time.parse().unwrap(),
                 ended: None,
                 intent: Intent::write(Write {
-                    // The commit adds this file, to which no rows were written.
+                    // The commit adds this file, which was never written: only the log is tested.
                     files: [(file.to_owned(), Vec::new())].into(),
                     replaces: base.parse().ok(),
                     ..Write::default()
@@ -239,7 +239,7 @@ fn say(line: &str) {
     output.write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// Returns the time, which all processes of a machine share.
+/// Returns the time of a clock that all processes of a machine share.
 fn nanos() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos()
 }

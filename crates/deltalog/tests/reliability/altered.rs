@@ -35,7 +35,8 @@ fn others() -> Environment {
 }
 
 impl Winner {
-    /// Returns the table that the winner changes. It supports domains if the winner commits only domains.
+    /// Creates the table that the other writer changes. It supports domain metadata if that writer commits only
+    /// domains.
     fn table(self) -> (FaultyStore, Storage, Snapshot) {
         match self {
             Self::ClusterBy | Self::Domain => defined(|definition| {
@@ -120,7 +121,7 @@ fn set_domain(base: &Snapshot) {
     transaction.commit_or_fail().unwrap();
 }
 
-/// A table without rows, whose definition `define` completes.
+/// Creates a table without rows. `define` completes its definition.
 fn defined(define: impl FnOnce(&mut TableDefinition)) -> (FaultyStore, Storage, Snapshot) {
     let (store, storage) = empty();
     let mut definition = TableDefinition::new(schema());
@@ -132,15 +133,15 @@ fn defined(define: impl FnOnce(&mut TableDefinition)) -> (FaultyStore, Storage, 
     (store, storage, base)
 }
 
-/// A table without rows, so that each change is possible.
+/// Creates a table without rows, to which every change can be applied.
 fn empty_table() -> (FaultyStore, Storage, Snapshot) {
     let (store, storage) = table(&[]);
     let base = Snapshot::open(&storage, None).unwrap();
     (store, storage, base)
 }
 
-/// Changes of the metadata conflict with each other. Rows are a conflict only for a change that depends on them. The
-/// other commit is found by the listing, or only by the put.
+/// Changes of the metadata conflict with each other. Changes of rows conflict only with a change that depends on the
+/// rows. The commit of the other writer is found by the listing, or only when the put fails.
 #[test]
 fn a_change_conflicts_with_what_it_depends_on() {
     for (change, depends_on_rows) in changes() {
@@ -157,7 +158,8 @@ fn a_change_conflicts_with_what_it_depends_on() {
                     Winner::Append | Winner::Overwrite => depends_on_rows,
                     Winner::Property => sets_metadata,
                     Winner::Feature => true,
-                    // These changes affect the same domain, or the schema to which the clustering columns belong.
+                    // These pairs of changes affect the same domain, or one affects the schema and the other the
+                    // clustering columns in it.
                     Winner::ClusterBy => {
                         sets_metadata || matches!(change, Change::Alter(TableChange::ClusterBy(_)))
                     }
@@ -186,7 +188,7 @@ fn a_change_conflicts_with_what_it_depends_on() {
     }
 }
 
-/// Conversely, an append whose files were written for the earlier table conflicts with a change that affects them.
+/// An append whose files were written for the earlier definition conflicts with a change that affects these files.
 #[test]
 fn an_append_conflicts_with_changes_that_concern_it() {
     for (change, _) in changes() {
@@ -202,7 +204,7 @@ fn an_append_conflicts_with_changes_that_concern_it() {
     }
 }
 
-/// "Clustered Table": the domain must not name a column that is gone, or the table can no longer be written.
+/// "Clustered Table": if the domain named a column that no longer exists, the table could not be written any more.
 #[test]
 fn a_column_does_not_disappear_while_the_table_is_clustered_by_it() {
     let column = |name: &str| StructField::new(name, PrimitiveType::Long, true);
@@ -232,7 +234,7 @@ fn a_column_does_not_disappear_while_the_table_is_clustered_by_it() {
     assert_eq!((newest.version(), newest.clustering_columns().unwrap()), (1, vec![vec!["b".to_owned()]]));
 }
 
-/// "Domain Metadata", "Clustered Table": no domain remains without the feature that defines it.
+/// "Domain Metadata", "Clustered Table": a table never keeps a domain after the feature that defines it was dropped.
 #[test]
 fn a_feature_is_not_dropped_while_others_begin_to_use_it() {
     let add =
@@ -251,7 +253,8 @@ fn a_feature_is_not_dropped_while_others_begin_to_use_it() {
     }
 }
 
-/// "Clustered Table": if a table that is not clustered stays so, it does not change, and neither does its protocol.
+/// "Clustered Table": removing the clustering of a table that is not clustered changes neither the table nor its
+/// protocol.
 #[test]
 fn clustering_by_nothing_needs_no_feature() {
     let (_, _, base) = empty_table();
@@ -259,7 +262,8 @@ fn clustering_by_nothing_needs_no_feature() {
     assert_eq!(alter_table(&base, &change, Default::default(), &environment()).unwrap(), None);
 }
 
-/// A column with the same name is kept. Other columns are added, or dropped if files have column ids.
+/// If columns are replaced, a column with the same name is kept. Other new columns are added, and other old columns
+/// are dropped if files have column ids.
 #[test]
 fn columns_are_replaced_by_their_names() {
     let column = |name: &str| StructField::new(name, PrimitiveType::Long, true);

@@ -27,7 +27,7 @@ const PARTITIONED: &str = r#"{"type":"struct","fields":[
     {"name":"id","type":"long","nullable":true,"metadata":{}},
     {"name":"p","type":"string","nullable":true,"metadata":{}}]}"#;
 
-/// Returns settings under which four small files are compacted, changed by `set`.
+/// Returns settings with which four small files are compacted. `set` changes them further.
 fn four(set: impl FnOnce(&mut AutoCompaction)) -> AutoCompaction {
     let mut settings = AutoCompaction::default();
     settings.least_files = 4;
@@ -106,7 +106,7 @@ fn enough_small_files_become_one() {
     );
     assert_eq!(info["operationMetrics"]["numRemovedFiles"], "4");
     assert!(!adds(&newest(&storage))[0].data_change);
-    // The new file is small, too, and is counted.
+    // The file that the compaction wrote is also small, so it counts.
     append(&storage, 40, 2, &compacting());
     assert_eq!((newest(&storage).version(), file_count(&storage)), (6, 3));
     append(&storage, 60, 1, &compacting());
@@ -135,7 +135,7 @@ fn the_session_decides_before_the_table() {
     }
 }
 
-/// The writes are overwrites, the creation of a table, and statements that write rows.
+/// Besides appends, this covers overwrites, the creation of a table, and statements that write rows.
 #[test]
 fn every_write_that_adds_files_starts_it() {
     let (_directory, storage) = table(&AUTO);
@@ -148,7 +148,7 @@ fn every_write_that_adds_files_starts_it() {
     assert_eq!(append(&created, 0, 4, &compacting()), 0);
     assert_eq!((newest(&created).version(), file_count(&created)), (1, 1));
 
-    // The UPDATE adds one file to the files of the append.
+    // Besides the files of the append, there is the one that the UPDATE has added.
     let (_directory, storage) = table(&AUTO);
     append(&storage, 0, 5, &environment());
     let values = [("id".to_owned(), "id + 100".to_owned())];
@@ -156,7 +156,7 @@ fn every_write_that_adds_files_starts_it() {
     let expected: Vec<i64> = (0..50).filter(|id| *id != 7).chain([107]).collect();
     assert_eq!((file_count(&storage), ids(&newest(&storage))), (1, expected));
 
-    // A DELETE by vectors adds no file.
+    // A DELETE with deletion vectors adds no file, so it starts no compaction.
     let (_directory, storage) = table(&AUTO);
     append(&storage, 0, 5, &environment());
     delete(&newest(&storage), Some("id = 7"), Request::new(&compacting())).unwrap();
@@ -215,7 +215,8 @@ fn only_partitions_of_the_write_are_compacted() {
     assert_eq!(ids(&newest(&storage)).len(), 22);
 }
 
-/// Partitions with the most files come first, and the sizes of files and of a compaction are bounded.
+/// Partitions with the most small files are compacted first. The size of new files and the total size of a compaction
+/// are bounded.
 #[test]
 fn a_compaction_is_bounded() {
     let directory = tempfile::tempdir().unwrap();
@@ -234,7 +235,7 @@ fn a_compaction_is_bounded() {
     let (_directory, storage) = table(&AUTO);
     append(&storage, 0, 1, &environment());
     let size = u64::try_from(adds(&newest(&storage))[0].size).unwrap();
-    // Two files fit into a new one, and four into a compaction.
+    // Two files fit into a new file, and four files into a compaction.
     let settings = four(|settings| {
         settings.target_size = Some(size * 5 / 2);
         settings.small_size = Some(size * 3 / 2);
@@ -255,15 +256,16 @@ fn a_compaction_is_bounded() {
     assert_eq!(file_count(&storage), 9);
 }
 
-/// Rows that other writers delete while the compaction runs are deleted in the new file, and rows whose file they
-/// remove do not come back.
+/// Rows that other writers delete while the compaction runs are deleted in the new file. If other writers remove a
+/// whole file, its rows do not come back.
 #[test]
 fn other_writers_come_in_between() {
     for (condition, files) in [("id = 3 or id = 17", 1), ("id < 10", 4)] {
         let (_directory, storage) = table(&AUTO);
         append(&storage, 0, 3, &environment());
         let other = storage.clone();
-        // Three ids belong to the files and the transaction of the append, the next one to the new file.
+        // The first three ids are used for the files and the transaction of the append, and the next id for the new
+        // file.
         let work =
             move || drop(delete(&newest(&other), Some(condition), Request::new(&environment())).unwrap());
         let environment = meanwhile(work, 4).with_auto_compaction(four(|_| {}));
@@ -302,7 +304,7 @@ fn a_conflict_gives_the_compaction_up() {
     assert_eq!((file_count(&storage), ids(&newest(&storage)).len()), (1, 60));
 }
 
-/// Two writers that compact the same files: one of them gives up, and no row is lost or doubled.
+/// If two writers compact the same files, one of them gives up, and no row is lost or doubled.
 #[test]
 fn two_writers_compact_at_the_same_time() {
     let (_directory, storage) = table(&AUTO);
@@ -318,7 +320,7 @@ fn two_writers_compact_at_the_same_time() {
     let expected: Vec<i64> = (0..50).chain(100..110).collect();
     assert_eq!((ids(&newest(&storage)), file_count(&storage)), (expected, 1));
 
-    // Each writer has its own thread and makes many commits.
+    // Each writer runs in its own thread and makes many commits.
     let (_directory, storage) = table(&AUTO);
     std::thread::scope(|scope| {
         for writer in 0..4 {
@@ -335,7 +337,7 @@ fn two_writers_compact_at_the_same_time() {
     assert!(file_count(&storage) < 20, "{} files", file_count(&storage));
 }
 
-/// Every request of the write and of the compaction fails, in every way, including permanently: a write that reports
+/// Every request of the write and of the compaction fails, in every way, once or permanently. A write that reports
 /// success has all of its rows, a write that reports a failure has none, and no row occurs twice.
 #[test]
 fn a_failure_of_the_compaction_is_none_of_the_write() {
@@ -400,7 +402,7 @@ fn a_failure_of_the_compaction_is_none_of_the_write() {
                             usize::from(logged.iter().any(|line| line.contains("compaction of small files")));
                     }
                 }
-                // All files of all versions exist.
+                // The data files of all versions still exist.
                 for version in 0..=newest(&storage).version() {
                     ids(&Snapshot::open(&storage, Some(version)).unwrap());
                 }
@@ -425,5 +427,5 @@ fn without_the_property_a_write_makes_the_same_requests_as_before() {
     };
     let (off, on) = (calls(false), calls(true));
     assert_eq!(on[..off.len()], off);
-    assert_eq!(on[off.len()..], ["List", "Get"], "the requests of both are {off:?}");
+    assert_eq!(on[off.len()..], ["List", "Get"], "both writes make the requests {off:?}");
 }

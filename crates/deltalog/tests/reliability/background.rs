@@ -1,5 +1,6 @@
-//! The work after a commit does not delay it and does not fail it, and it is complete once the process has waited for
-//! it. Protocol: "Checkpoints", "Version Checksum File", "Log Compaction Files", "Metadata Cleanup".
+//! Work that follows a commit in the background neither delays the commit nor makes it fail. When the process has
+//! waited for the background work, it is complete. Protocol: "Checkpoints", "Version Checksum File", "Log Compaction
+//! Files", "Metadata Cleanup".
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -19,7 +20,8 @@ const LONG: Duration = Duration::from_secs(60);
 
 const CHECKPOINT: &str = ".checkpoint";
 
-/// Holds back the first write of a certain file until a message arrives. Reports when the write is about to begin.
+/// Holds back the first write of a certain file until a message arrives. It sends a message when the write is about to
+/// begin.
 struct Gate {
     /// A part of the file's name.
     name: &'static str,
@@ -33,7 +35,7 @@ impl Director for Gate {
     fn begin(&self, call: &Call) -> Option<Fault> {
         if call.path.contains(self.name) && matches!(call.op, Op::Put | Op::Create | Op::Part) {
             self.began.lock().unwrap().send(call.path.clone()).unwrap();
-            // The gate opens by itself after a while, so that a commit that waits for it fails its test instead of
+            // The gate opens by itself after a while. If a commit wrongly waits for it, the test fails instead of
             // hanging.
             let _ = self.go.lock().unwrap().recv_timeout(Duration::from_secs(5));
             return self.fault;
@@ -107,7 +109,7 @@ fn commits_go_on_while_a_checkpoint_is_written() {
     }
 }
 
-/// Versions between checkpoints have their checksums when the commit returns.
+/// For versions without a checkpoint, the checksum exists when the commit returns.
 #[test]
 fn a_checksum_does_not_wait_for_a_checkpoint_of_another_version() {
     let (storage, begun, go) = gated();
@@ -128,7 +130,7 @@ fn a_checksum_does_not_wait_for_a_checkpoint_of_another_version() {
     assert_eq!([2, 3].map(has_checksum), [true, true]);
 }
 
-/// The failures are an error, a missing answer, and a panic.
+/// The background work fails with an error, with a missing response, or with a panic.
 #[test]
 fn a_failure_behind_a_commit_changes_nothing() {
     for fault in [Fault::Denied, Fault::LostBefore, Fault::CrashBefore] {
@@ -147,8 +149,8 @@ fn a_failure_behind_a_commit_changes_nothing() {
     }
 }
 
-/// A table is dropped and another one created while a checkpoint is written, which therefore fails. Its checksum would
-/// be trusted when the other table reaches the version.
+/// A table is dropped and another one created while a checkpoint is written, which therefore fails. If the checksum
+/// were written, it would be trusted when the new table reaches its version.
 #[test]
 fn no_checksum_goes_into_the_log_of_another_table() {
     for is_wrong in [false, true] {
@@ -178,7 +180,7 @@ fn a_checkpoint_behind_a_commit_does_not_bring_a_dropped_table_back() {
     }
 }
 
-/// A compaction must not do the same.
+/// A log compaction that is written after its table was dropped must not bring the table back.
 #[test]
 fn a_compaction_behind_a_commit_does_not_bring_a_dropped_table_back() {
     let properties = [("delta.checkpointInterval", "100"), ("deltalog.logCompactionInterval", "4")];
@@ -213,7 +215,7 @@ fn a_dropped_table_stays_dropped(name: &'static str, first: &[String], is_replac
     assert_eq!(storage.list_after("", "").unwrap(), expected);
 }
 
-/// A missing commit of the checkpoint's version, as after a clean-up, is not mistaken for a drop.
+/// If a clean-up has removed the commit of a checkpoint's version, this is not mistaken for a dropped table.
 #[test]
 fn a_checkpoint_whose_commit_was_cleaned_up_stays() {
     let (storage, begun, go) = gated();
@@ -230,7 +232,7 @@ fn a_checkpoint_whose_commit_was_cleaned_up_stays() {
     assert_eq!(Snapshot::open(&storage, None).unwrap().totals().unwrap().files, 6);
 }
 
-/// Writes a checksum that says that the table has more files than it has.
+/// Writes a checksum with too high a number of files.
 fn miscount(storage: &Storage, version: u64) {
     let path = LogFileName::Checksum(version).path();
     let text = String::from_utf8(storage.read(&path).unwrap().to_vec()).unwrap();
@@ -240,9 +242,9 @@ fn miscount(storage: &Storage, version: u64) {
     storage.put(&path, checksum.to_string().into()).unwrap();
 }
 
-/// The first checksum says that the table has more files than it has. The checksums of the versions that were committed
-/// while the checkpoint was written are derived from it, and are deleted. No later checksum is derived from them,
-/// neither by a writer with a handle that has read them, nor by one without.
+/// The first checksum has too high a number of files. The checksums of the versions that are committed while the
+/// checkpoint is written are derived from it, and are deleted afterwards. No later checksum is derived from them,
+/// neither by a writer whose handle has read them, nor by another writer.
 #[test]
 fn a_wrong_number_of_files_is_not_carried_on() {
     for has_handle in [true, false] {

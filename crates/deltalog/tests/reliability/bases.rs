@@ -45,7 +45,7 @@ fn reason(outcome: deltalog::Result<Outcome>) -> ConflictReason {
     }
 }
 
-/// The name of a commit that was cleaned up is free, but readers would not read a commit before the checkpoint.
+/// After a clean-up the file names of old commits are free, but readers would ignore a commit before the checkpoint.
 #[test]
 fn commits_are_never_placed_before_a_checkpoint() {
     for base in [3, 7, 8, 9] {
@@ -73,7 +73,7 @@ fn commits_are_never_placed_before_a_checkpoint() {
     }
 }
 
-/// Commits that were cleaned up may have changed the metadata, which the checkpoint shows.
+/// Commits that a clean-up has removed may have changed the metadata. The checkpoint shows whether they did.
 #[test]
 fn appends_across_a_gap_detect_metadata_changes() {
     let (_, storage) = empty();
@@ -95,8 +95,8 @@ fn progress_of_an_application_is_not_recorded_across_a_gap() {
     assert_eq!(reason(append.commit()), ConflictReason::LogCleanedUp);
 }
 
-/// Returns tables with the snapshot that was read. For the snapshot's version, the log has the commit, or only a
-/// checkpoint.
+/// Returns two tables, each with a snapshot that was read before. In one of them the log has the commit of the
+/// snapshot's version, and in the other only its checkpoint.
 fn bases() -> impl Iterator<Item = (Storage, Snapshot)> {
     [(3, false), (CHECKPOINT, false), (CHECKPOINT, true), (11, true)].into_iter().map(
         |(version, cleaned_up)| {
@@ -165,7 +165,7 @@ fn a_snapshot_refreshes_across_a_cleanup() {
     }
 }
 
-/// A lagging listing shows neither the base nor the commits after it.
+/// A listing that lags behind shows neither the version that was read nor the commits after it.
 #[test]
 fn a_lagging_listing_is_not_taken_for_a_dropped_table() {
     let (store, storage) = empty();
@@ -179,7 +179,7 @@ fn a_lagging_listing_is_not_taken_for_a_dropped_table() {
     assert_eq!(newest(&storage).version(), 6);
 }
 
-/// The check before the first put is one listing.
+/// The check that precedes the first put takes one listing.
 #[test]
 fn an_append_costs_a_listing_and_a_put() {
     let (store, storage) = log();
@@ -190,7 +190,7 @@ fn an_append_costs_a_listing_and_a_put() {
     assert_eq!(calls, [Op::List, Op::Create]);
 }
 
-/// Commits after the base are read, and no version that is known to exist is put.
+/// Commits after the version that was read are read, and no put is tried for a version that is known to exist.
 #[test]
 fn an_append_reads_the_commits_after_its_base() {
     let (store, storage) = log();

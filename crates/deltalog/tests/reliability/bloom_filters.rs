@@ -53,7 +53,7 @@ fn a_look_up_of_an_absent_key_takes_two_requests() {
     }
 }
 
-/// If the store does not answer, there is an error. The rows are not considered absent.
+/// If the filter cannot be read because the store does not answer, the scan fails. It does not treat the key as absent.
 #[test]
 fn a_filter_that_cannot_be_read_is_an_error() {
     let (store, storage) = table(300_000);

@@ -47,7 +47,7 @@ fn names(versions: std::ops::Range<u64>) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// A checkpoint has the same contents in every form, and so does a checkpoint based on it.
+    /// A checkpoint has the same content in every form, and so has the next checkpoint, which is made from it.
     #[test]
     fn every_form_has_the_same_contents(
         history in history(), at in any::<Index>(), form in prop::sample::select(&FORMS[..]),
@@ -68,8 +68,8 @@ proptest! {
         prop_assert_eq!(contents(&opened), expected(&tables[last as usize]));
     }
 
-    /// A truncated file of a checkpoint never changes the file list. Only truncation is tested here, because
-    /// changed bytes of values may go unnoticed.
+    /// A truncated file of a checkpoint never changes the file list. Only truncation is tested here, because a changed
+    /// byte in a value cannot always be detected.
     #[test]
     fn truncated_files_change_nothing(
         form in prop::sample::select(&FORMS[..]), which in any::<Index>(), cut in any::<Index>(),
@@ -135,7 +135,7 @@ fn a_damaged_checkpoint_is_replaced_with_a_warning() {
                 });
                 let is_listed =
                     snapshot.segment().checkpoint.as_ref().map(|checkpoint| checkpoint.version) == Some(5);
-                // A file that is empty in the listing is ignored without a warning.
+                // A checkpoint file with size 0 in the listing is ignored without a warning.
                 assert!(
                     !is_listed || logged.iter().any(|line| line.contains(file.rsplit('/').next().unwrap())),
                     "{form:?} {file}: {logged:?}"
@@ -186,7 +186,7 @@ fn errors_of_an_irreplaceable_checkpoint_name_the_file() {
     }
 }
 
-/// Each damaged checkpoint is replaced by the next older one, and the last by the commits.
+/// If a checkpoint is damaged, the next older one is used instead. If all are damaged, the commits are used.
 #[test]
 fn several_damaged_checkpoints_are_replaced() {
     let (_, storage, files) =
@@ -210,7 +210,7 @@ fn damaged_columns_are_detected_when_files_are_listed() {
     let pages: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(b".parquet")).collect();
     for (index, page) in pages.iter().enumerate() {
         let mut damaged = bytes.clone();
-        // Overwrite the length that precedes the text, so that the page cannot be decoded.
+        // The length before a string is overwritten, so that the page cannot be decoded.
         damaged[page - 5..*page - 1].fill(0xff);
         storage.put(&broken, damaged.into()).unwrap();
         let snapshot = Snapshot::open(&storage, None).unwrap();
@@ -308,7 +308,7 @@ fn no_file_is_read_twice() {
         let mut read: Vec<_> =
             calls.iter().filter(|call| call.op == Op::Get).map(|call| call.path.clone()).collect();
         read.sort();
-        // The hint, three commits, and the files of the checkpoint.
+        // The files that are read are the hint, three commits, and the files of the checkpoint.
         assert_eq!(read.len(), 1 + 3 + files.len(), "{form:?}: {read:?}");
         assert!(read.windows(2).all(|pair| pair[0] != pair[1]), "{form:?}: {read:?}");
         assert_eq!(calls.iter().filter(|call| call.op == Op::List).count(), 1);
@@ -330,7 +330,7 @@ fn duplicates_in_a_listing_change_nothing() {
         assert_eq!(paths(&held.refresh().unwrap()), names(1..9), "{form:?}");
         storage.put(&files[0], "PAR1".into()).unwrap();
         assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()), names(1..9), "{form:?}");
-        // A duplicate of one part does not count as another part, which is missing.
+        // If one part is listed twice and another part is missing, the checkpoint is not complete.
         storage.delete(&files[0]).unwrap();
         assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()), names(1..9), "{form:?}");
     }
@@ -420,7 +420,7 @@ fn a_classic_checkpoint_that_was_replaced_is_opened_again() {
     let before = live(&held).unwrap();
     storage.put(&files[0], by_the_first_spec).unwrap();
     v2[1..].iter().for_each(|sidecar| storage.delete(sidecar).unwrap());
-    // Only the checkpoint contains this version now.
+    // The commit is gone, so only the checkpoint contains this version.
     clean_up_to(&storage, 4);
     write_commit(&storage, 6, &[add_line("6.parquet")]);
     let (warnings, found) = warnings(|| held.refresh().and_then(|newer| live(&newer)));
@@ -430,7 +430,8 @@ fn a_classic_checkpoint_that_was_replaced_is_opened_again() {
     assert!(before.iter().all(|file| found.contains(file)));
 }
 
-/// "V2 Spec": "the version of the checkpoint" is in the content. The classic name does not show the spec.
+/// "V2 Spec": "the version of the checkpoint" is in the content. The classic file name does not show whether the
+/// checkpoint follows the V1 or the V2 spec.
 #[test]
 fn a_classic_name_on_a_v2_checkpoint_of_another_version_is_refused() {
     let (_, storage, _) = log(8, &[(3, Form::ClassicV2(0))]);

@@ -54,7 +54,7 @@ fn a_checksum_replaces_reading_the_checkpoint() {
     assert_eq!((totals.files, totals.bytes), (7, 7));
     let calls = store.take_calls();
     assert!(calls.iter().all(|call| !call.path.contains("checkpoint.parquet")), "{calls:?}");
-    // The requests are for the hint, two commits, and the checksum.
+    // Only the hint, two commits and the checksum are read.
     assert_eq!(calls.iter().filter(|call| call.op == Op::Get).count(), 4, "{calls:?}");
     assert_eq!(live(&snapshot).unwrap().len(), 7);
     assert!(snapshot.verify().unwrap().is_ok());

@@ -1,4 +1,4 @@
-//! Removing the expired part of a log. Protocol: "Metadata Cleanup".
+//! The clean-up removes the expired part of a log. Protocol: "Metadata Cleanup".
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ mod of_commits;
 const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// Returns an environment at this time.
+/// Returns an environment whose clock shows this time.
 fn at(time_ms: i64) -> Environment {
     Environment::new(move || time_ms, Uuid::new_v4)
 }
@@ -48,7 +48,7 @@ fn write_at(store: &FaultyStore, path: &str, time_ms: i64) {
     store.objects().set_modified_ms(&format!("t/{path}"), time_ms);
 }
 
-/// Sets when `version` was committed.
+/// Sets the commit time of `version`.
 fn commit_at(store: &FaultyStore, version: u64, time_ms: i64) {
     write_at(store, &LogFileName::Commit(version).path(), time_ms);
 }
@@ -101,7 +101,7 @@ fn a_checkpoint_that_is_written_meanwhile_is_deleted() {
     let late = Snapshot::open(&writer, Some(2)).unwrap();
     store.fail(move |_, call| {
         if call.op == Op::Delete && call.path.ends_with("00000.json") {
-            // A thread in the middle of a request to a store cannot send another one.
+            // This runs on another thread, because a thread in the middle of a request cannot send another request.
             let write = || write_checkpoint(&late, &environment()).unwrap();
             std::thread::scope(|scope| scope.spawn(write).join().unwrap());
         }
@@ -180,8 +180,8 @@ proptest! {
     }
 }
 
-/// A fault occurs at each request. Every retained version then still reads the same, and a repetition completes the
-/// work.
+/// The clean-up fails at each of its requests in turn. Afterwards every retained version still reads the same, and
+/// another clean-up completes the work.
 #[test]
 fn a_clean_up_that_fails_at_any_request_can_be_repeated() {
     let (prepared, storage) = daily(
@@ -226,7 +226,7 @@ fn a_clean_up_that_fails_at_any_request_can_be_repeated() {
                     "{context}"
                 );
                 assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()).len(), 13, "{context}");
-                // No version exists only in part.
+                // No version has only some of its files.
                 let oldest = *found.keys().next().unwrap();
                 assert_eq!(found.len() as u64, 14 - oldest, "{context}: {:?}", found.keys());
                 clean(&storage, now).unwrap();
@@ -258,7 +258,7 @@ fn versions_expire_at_midnight() {
     }
 }
 
-/// The newest checkpoint is needed, however old it is.
+/// The newest checkpoint is kept, however old it is, because all later versions need it.
 #[test]
 fn the_last_checkpoint_stays() {
     let (_, storage) = daily(10, &[(2, Form::Classic), (5, Form::UuidJson(1))]);
@@ -297,7 +297,8 @@ fn rewrite_names(storage: &Storage, version: u64) -> Vec<String> {
     names.iter().filter(of).cloned().collect()
 }
 
-/// Step 5: "preserve files that are less than a day old (as of midnight UTC)", and the files that are referred to.
+/// Step 5: "preserve files that are less than a day old (as of midnight UTC)". Sidecars to which a checkpoint refers
+/// are kept as well.
 #[test]
 fn sidecars_are_deleted_if_they_are_old_and_no_checkpoint_refers_to_them() {
     let now = 40 * DAY_MS + HOUR_MS;
@@ -326,7 +327,8 @@ fn no_sidecar_is_deleted_if_a_checkpoint_cannot_be_read() {
     assert!(!files.is_empty() && files.iter().all(|file| !file.contains("_sidecars")), "{files:?}");
 }
 
-/// A reader that accepts, for example, a UUID in capitals needs the sidecars of such a top-level file.
+/// Other readers may accept top-level checkpoint files with unusual names, such as a UUID in capitals. The sidecars of
+/// these files are kept.
 #[test]
 fn heads_under_unknown_names_protect_their_sidecars() {
     let now = 400 * DAY_MS;
@@ -358,7 +360,7 @@ fn heads_under_unknown_names_protect_their_sidecars() {
     assert_eq!(left(Some(&format!("{version}.checkpoint.{uuid}.json")), Form::UuidParquet(2)), 2);
 }
 
-/// A writer that is killed leaves a temporary file, which it has not renamed yet.
+/// A killed writer leaves a temporary file behind that it has not renamed yet.
 #[test]
 fn incomplete_checkpoints_are_deleted_after_a_day() {
     let now = 40 * DAY_MS + HOUR_MS;
@@ -383,7 +385,8 @@ fn incomplete_checkpoints_are_deleted_after_a_day() {
     }
 }
 
-/// A table is dropped and another one created while the log is cleaned up: its commits have the names of expired ones.
+/// A table is dropped and another one created while the log is cleaned up: the new table's commits have the same names
+/// as expired commits of the old table.
 #[test]
 fn only_files_that_were_listed_are_deleted() {
     for by_commit in [false, true] {
@@ -396,7 +399,7 @@ fn only_files_that_were_listed_are_deleted() {
                     other.delete(&LogFileName::Commit(1).path()).unwrap();
                     write_commit(&other, 1, &["another table".to_owned()]);
                 };
-                // Runs on another thread, because this one is in the middle of a request.
+                // This runs on another thread, because the current thread is in the middle of a request.
                 std::thread::scope(|scope| scope.spawn(replace).join().unwrap());
             }
             None
@@ -444,8 +447,8 @@ fn tables_that_ask_for_more_are_refused_by_name() {
     }
 }
 
-/// "Checkpoint Protection": history with an unknown feature is deleted together with everything that is protected, or
-/// not at all. Commits are deleted before checkpoints.
+/// "Checkpoint Protection": if the history uses an unknown feature, either everything that is protected is deleted, or
+/// nothing. Commits are deleted before checkpoints.
 #[test]
 fn protected_checkpoints_stay_unless_their_history_is_known() {
     let protocol = |features: &[&str]| {

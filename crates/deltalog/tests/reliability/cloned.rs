@@ -34,7 +34,7 @@ fn delete_rows(storage: &Storage, condition: &str) {
     delete(&readable(storage), Some(condition), Request::new(&environment())).unwrap();
 }
 
-/// Opens the newest version, whose files may be anywhere.
+/// Opens the newest version, and allows its data files to be anywhere.
 fn readable(storage: &Storage) -> Snapshot {
     Snapshot::builder(storage).allow_root("file:///").unwrap().open().unwrap()
 }
@@ -64,7 +64,7 @@ fn adds(storage: &Storage) -> Vec<Add> {
     listed_files(&readable(storage), None).unwrap().into_iter().map(|file| file.add).collect()
 }
 
-/// Returns the files of a directory that are not in the log.
+/// Returns the files of a directory that are outside of the log.
 fn stored(directory: &TempDir) -> BTreeSet<String> {
     let names = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
     names.map(|name| name.into_string().unwrap()).filter(|name| name != "_delta_log").collect()
@@ -78,7 +78,7 @@ fn source(properties: &[(&str, &str)]) -> (TempDir, Storage) {
     (directory, storage)
 }
 
-/// The rows, the schema and the properties are the same as in the cloned version of the source, whichever that is.
+/// Whichever version of the source is cloned, the clone has the rows, the schema and the properties of that version.
 #[test]
 fn each_version_can_be_cloned_both_ways() {
     let (_kept, from) = source(&[("mine", "a"), ("delta.enableChangeDataFeed", "true")]);
@@ -107,7 +107,7 @@ fn each_version_can_be_cloned_both_ways() {
                             .into_iter()
                             .all(|vector| vector.storage_type == DeletionVectorStorage::AbsolutePath)
                     );
-                    // A reader that has not allowed the root gets an error whose hint is to allow it.
+                    // A reader must allow the source's root. Otherwise it gets an error with a hint to do so.
                     let error = TableScan::new(&newest(&to))
                         .read()
                         .and_then(|rows| rows.collect::<Result<Vec<_>>>())
@@ -123,7 +123,7 @@ fn each_version_can_be_cloned_both_ways() {
                     assert_eq!(ids(&newest(&to)), ids(&old));
                 }
             }
-            // The clone is a table like any other, and the source does not change.
+            // The clone can be changed like any other table, and the source stays the same.
             delete_rows(&to, "id = 5");
             append(&to, [77]);
             assert!(!ids(&readable(&to)).contains(&5));
@@ -180,7 +180,8 @@ fn a_deep_clone_is_repeated_at_the_cost_of_what_is_new() {
         assert_eq!(again(), (None, 0, 0));
         append(&from, 20..30);
         assert_eq!(again(), (Some(1), 1, 0));
-        // If the same file has another vector, the file of the vector is copied and the data file is not.
+        // If only the deletion vector of a file has changed, the file of the vector is copied again, but not the data
+        // file.
         let before = stored(&directory);
         delete_rows(&from, "id = 15");
         assert_eq!(again(), (Some(2), 0, 1));
@@ -190,14 +191,14 @@ fn a_deep_clone_is_repeated_at_the_cost_of_what_is_new() {
         // The vector of a file that already had one is replaced.
         delete_rows(&from, "id = 4");
         assert_eq!(again(), (Some(3), 0, 1));
-        // Earlier changes of the clone itself are undone.
+        // Changes that were made to the clone itself are undone.
         delete_rows(&to, "id = 11 or id = 3");
         append(&to, [77]);
         assert_eq!(again(), (Some(6), 0, 3));
         assert_eq!(again(), (None, 0, 0));
         optimize(&newest(&from), OptimizeRequest::default(), &environment()).unwrap();
         assert_eq!(again(), (Some(7), 1, 3));
-        // No other table has these files.
+        // The files belong to no other table.
         let live: BTreeSet<String> = adds(&to).into_iter().map(|add| add.path).collect();
         assert!(live.is_subset(&stored(&directory)));
         assert_eq!(newest(&to).metadata().id, Snapshot::open(&to, Some(0)).unwrap().metadata().id);
@@ -241,7 +242,7 @@ fn a_shallow_clone_is_repeated() {
     assert_eq!(again(), (Some(3), 1));
 }
 
-/// A clone of a shallow clone refers to the same files, and needs the same roots.
+/// A clone of a shallow clone refers to the same files, and its readers must allow the same roots.
 #[test]
 fn clones_can_be_cloned() {
     let (_kept, from) = source(&[]);
@@ -258,7 +259,8 @@ fn clones_can_be_cloned() {
         reader = reader.allow_root(root).unwrap();
     }
     assert_eq!(ids(&reader.open().unwrap()), expected);
-    // A deep clone of the shallow clone needs no roots, and reads only files that its caller allows.
+    // A deep clone of a shallow clone can be read without allowing other roots. While it copies, it reads only files
+    // that its caller allows.
     let (directory, third) = place();
     let error = clone_table(&newest(&first), &third, CloneRequest::new(false), &environment()).unwrap_err();
     assert!(
@@ -270,8 +272,8 @@ fn clones_can_be_cloned() {
     assert_eq!(ids(&newest(&third)), expected);
 }
 
-/// Files that a shallow clone of a deep clone refers to are not copies, although other writers keep the tag that marks
-/// them as copies.
+/// A deep clone tags its files as copies. Other writers keep the tags when they clone it shallowly, but the files of
+/// that shallow clone are not copies.
 #[test]
 fn a_deep_clone_has_no_files_elsewhere() {
     let (_kept, from) = source(&[]);
@@ -383,7 +385,7 @@ fn rows_get_ids_of_their_own() {
         assert_eq!((found.len(), distinct.len()), (19, 19));
         append(&to, [51]);
     }
-    // Row tracking begins with the copy if the properties of the copy enable it.
+    // If the properties of the clone enable row tracking, it begins with the clone.
     let (_plain_kept, plain) = source(&[]);
     let (_clone_kept, to) = place();
     let properties = [(ROW_IDS.0.to_owned(), ROW_IDS.1.to_owned())];
@@ -403,7 +405,8 @@ fn rows_get_ids_of_their_own() {
     assert!(adds(&to).iter().all(|add| add.base_row_id.is_some()));
 }
 
-/// The clone has its own properties. Settings of the replaced table are kept if they concern its log.
+/// The clone gets the properties of the request. It keeps the settings of the table that it replaces if these are
+/// about the log.
 #[test]
 fn the_clone_says_what_the_request_says() {
     let (_kept, from) = source(&[("mine", "a"), ("delta.enableInCommitTimestamps", "true")]);
@@ -430,7 +433,7 @@ fn the_clone_says_what_the_request_says() {
         assert!(new.protocol().supports(&feature), "{feature}");
     }
     assert_eq!(new.metadata().property("delta.inCommitTimestampEnablementVersion"), Some("1"));
-    // New column ids continue after the highest one, even if the clone's content comes from another table.
+    // New columns get ids above the highest id so far, even if the clone's content comes from another table.
     let field = StructField::new("more", PrimitiveType::Long, true);
     change(&from, &TableChange::AddColumns(vec![NewColumn::new(ColumnPath::new([""; 0]), field)]));
     cloned(&from, &to, request).unwrap();
@@ -478,7 +481,7 @@ fn what_cannot_be_cloned_is_refused() {
     assert_eq!(cloned(&from, &other, replace(false)).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
-/// A clone whose files cannot be copied leaves no files.
+/// If the files cannot be copied, the failed clone leaves no files behind.
 #[test]
 fn files_that_are_gone_or_of_another_size_are_named() {
     let (directory, from) = source(&[]);
@@ -523,7 +526,7 @@ fn a_dry_run_tells_what_would_be_done() {
     assert_eq!((again.copied_files, again.removed_files), (unchanged.copied_files, unchanged.removed_files));
 }
 
-/// A commit made in between would be undone without being noticed.
+/// If another writer commits while the clone runs, the clone fails. Otherwise it would silently undo that commit.
 #[test]
 fn a_commit_in_between_is_a_conflict() {
     let (_kept, from) = source(&[]);
@@ -534,7 +537,7 @@ fn a_commit_in_between_is_a_conflict() {
         deltalog::Environment::new(
             || chrono::Utc::now().timestamp_millis(),
             move || {
-                // The first id is drawn after the table was opened.
+                // The other writer commits when the first id is drawn, after the table was opened.
                 if !done.swap(true, std::sync::atomic::Ordering::SeqCst) {
                     append(&to, [50]);
                 }

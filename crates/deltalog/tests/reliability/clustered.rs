@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use crate::common::ids::{delete_rows, environment, meanwhile};
 use crate::common::newest;
 
-/// A row: an id, and two values by which rows are clustered.
+/// A row with an id and two values by which rows are clustered.
 type Row = (i64, Option<i64>, Option<String>);
 
 const COLUMNS: [(&str, &str); 3] = [("id", "long"), ("a", "long"), ("b", "string")];
@@ -33,7 +33,7 @@ fn schema() -> StructType {
     StructType::from_json(&format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","))).unwrap()
 }
 
-/// Returns the row with an id; its values have no order.
+/// Returns the row with this id. Its values look random.
 fn row(id: i64) -> Row {
     let mixed = id.wrapping_mul(2_654_435_761) >> 7;
     let a = (mixed % 11 != 0).then_some(mixed % 997);
@@ -75,7 +75,7 @@ fn table(columns: &[&str]) -> (TempDir, Storage) {
     (directory, storage)
 }
 
-/// Returns all rows by their ids, with row id and commit version; checks that no id occurs twice.
+/// Returns all rows by their ids, with their row ids and commit versions. Checks that no id occurs twice.
 fn rows(snapshot: &Snapshot) -> BTreeMap<i64, (Row, i64, i64)> {
     let mut found = BTreeMap::new();
     for batch in TableScan::new(snapshot).row_ids().read().unwrap() {
@@ -111,7 +111,7 @@ fn tag(add: &Add, name: &str) -> Option<String> {
     add.tags.as_ref()?.get(name)?.clone()
 }
 
-/// Returns the cubes that files are in, with their sizes.
+/// Returns the Z-cubes to which files belong, with the sizes of the files.
 fn cubes(snapshot: &Snapshot) -> BTreeMap<Option<String>, u64> {
     let mut found = BTreeMap::new();
     for add in adds(snapshot) {
@@ -197,7 +197,7 @@ fn files_say_how_they_are_clustered() {
     assert_eq!(info["operationParameters"]["clusterBy"], r#"["a","b"]"#);
     assert_eq!(info["operationParameters"]["isFull"], false);
     assert_eq!(info["operationParameters"]["zOrderBy"], "[]");
-    // Filters on either column skip files now, unlike before.
+    // Unlike before, filters on either column now skip files.
     for condition in ["a = 500", "b = 'text 500'"] {
         assert_eq!(files_with(&base, condition), 2);
         let read = files_with(&new, condition);
@@ -237,7 +237,7 @@ fn as_little_as_possible_is_written_again() {
         assert!(!now.contains_key(&None));
     }
     assert!(written > 0);
-    // Three of the steps joined the cube of the step before.
+    // In three of the steps, the files joined the cube of the previous step.
     assert!(cubes(&newest(&storage)).len() <= 4, "{:?}", cubes(&newest(&storage)));
     assert_eq!(ids(&newest(&storage)), (0..69_000).collect());
     // A run for all files merges them into one cube.
@@ -247,7 +247,7 @@ fn as_little_as_possible_is_written_again() {
     assert_eq!(ids(&newest(&storage)), (0..69_000).collect());
 }
 
-/// Small appends become large files, and not equally many small cubes.
+/// Many small appends become large files, instead of one small cube each.
 #[test]
 fn small_appends_grow_together() {
     let (_directory, storage) = table(&["a"]);
@@ -259,7 +259,7 @@ fn small_appends_grow_together() {
     assert_eq!(ids(&newest(&storage)), (0..800).collect());
 }
 
-/// A cube with two thirds of the maximum size is not rewritten, even by a run for all files.
+/// A cube of two thirds of the maximum size is not rewritten, even by a run for all files.
 #[test]
 fn finished_cubes_stay() {
     let (_directory, storage) = table(&["a"]);
@@ -268,7 +268,7 @@ fn finished_cubes_stay() {
     }
     let files = adds(&newest(&storage));
     let mut request = full();
-    // Two files fit into a cube, and three do not.
+    // Two files fit into a cube, but three do not.
     request.cube_size = Some(bytes(&files) / 6 * 5 / 2);
     let done = run(&storage, request.clone());
     assert_eq!(done.metrics.clustering.unwrap().output_cubes, 3);
@@ -282,8 +282,8 @@ fn finished_cubes_stay() {
     assert_eq!(ids(&newest(&storage)), (0..6_010).collect());
 }
 
-/// Files that were clustered by other columns are kept, and a run for all files orders them again. So does the JVM
-/// implementation.
+/// Files that were clustered by other columns are kept, and a run for all files orders them again. The JVM
+/// implementation does the same.
 #[test]
 fn other_columns_need_a_full_run() {
     let (_directory, storage) = table(&["a"]);
@@ -441,7 +441,7 @@ fn a_change_of_the_clustering_columns_is_a_conflict() {
     assert_eq!(newest(&storage).version(), base.version() + 2);
 }
 
-/// An operation on a table.
+/// An operation on the table before it is clustered again.
 #[derive(Debug, Clone)]
 enum Step {
     Append(i64),
@@ -467,7 +467,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// After any operations, clustering changes no row, row id or commit version. A second run does nothing.
+    /// Whatever operations came before, clustering changes no row, row id or commit version, and a second run does
+    /// nothing.
     #[test]
     fn clustering_changes_no_row(steps in steps()) {
         let (_directory, storage) = table(&["a", "b"]);
@@ -511,7 +512,7 @@ proptest! {
         }
     }
 
-    /// Exactly the rows that other writers delete while OPTIMIZE runs are deleted.
+    /// The rows that other writers delete while OPTIMIZE runs are deleted in the new files, and no other rows.
     #[test]
     fn deletes_of_others_are_carried_over(
         before in prop::collection::btree_set(0..160_i64, 0..20),

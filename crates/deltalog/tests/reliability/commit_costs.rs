@@ -1,5 +1,5 @@
-//! The requests that a commit makes: one listing, one read of each commit that was faster, one put of the commit, and
-//! one put of its checksum. Protocol: "Creation of New Log Entries", "Version Checksum File".
+//! The requests that a commit makes: one listing, one read for each commit of other writers since the snapshot, one
+//! put of the commit, and one put of its checksum. Protocol: "Creation of New Log Entries", "Version Checksum File".
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use deltalog_testkit::store::FaultyStore;
 use crate::common::store::{Call, Op};
 use crate::common::{add, append, empty, environment, metadata_line, newest, overwrite, table, write_commit};
 
-/// The ids must differ from the ids of earlier commits.
+/// The first id of an environment. It is high, because ids must differ from those of earlier commits.
 fn other_ids() -> Environment {
     Environment::system().with_sleep(|_| {})
 }
@@ -68,11 +68,11 @@ fn each_winner_is_read_once() {
     assert_eq!(found, ["Get 11.json", "Get 12.json", "Get 13.json"]);
 }
 
-/// The commit of a faster writer is not read twice, either, if it is discovered only when its version is put.
+/// A commit of a faster writer is read only once, even if it is discovered only when the put of the same version fails.
 #[test]
 fn the_winner_of_a_race_is_read_once() {
     let (store, storage, base) = opened();
-    // The listing does not show this commit.
+    // The listing does not show the other writer's commit.
     append(&base, "k", &other_ids()).commit_or_fail().unwrap();
     store.hide("11.json");
     store.hide("11.crc");
@@ -107,8 +107,8 @@ fn a_creation_reads_nothing() {
     assert_eq!(found.iter().filter(|call| call.starts_with("Get")).count(), 0, "{found:?}");
 }
 
-/// A faster writer has committed more file actions than are kept for the checksum. The checksum is then left out, and
-/// no file is read.
+/// A faster writer has committed more file actions than are kept for the checksum. In that case no checksum is
+/// written, and no file is read for it.
 #[test]
 fn a_checksum_is_left_out_after_a_winner_with_very_many_files() {
     let (store, storage, base) = opened();
@@ -122,8 +122,8 @@ fn a_checksum_is_left_out_after_a_winner_with_very_many_files() {
     assert!(newest(&storage).verify().unwrap().file.is_none());
 }
 
-/// Protocol: "Row Tracking". The row ids that a commit assigns are in the list of files of its checksum, even if it was
-/// prepared again after it lost a version.
+/// Protocol: "Row Tracking". The file list in a checksum has the row ids that the commit assigned, even if the commit
+/// lost a race for its version and was prepared again.
 #[test]
 fn a_checksum_has_the_row_ids_that_the_commit_gave_out() {
     let (_, storage) = empty();
@@ -152,8 +152,7 @@ fn a_checksum_has_the_row_ids_that_the_commit_gave_out() {
     assert_eq!(adds.iter().map(|add| add.base_row_id).collect::<Vec<_>>(), [Some(10)]);
 }
 
-/// The sizes of the commits are known from the listing. Commits that are too large for a compaction are not read for
-/// it.
+/// The listing shows the sizes of commits. Commits that are too large for a log compaction are not read for one.
 #[test]
 fn commits_that_are_too_large_are_not_read_for_a_compaction() {
     for (size, is_read) in [(10, true), (17 << 20, false)] {
@@ -169,7 +168,7 @@ fn commits_that_are_too_large_are_not_read_for_a_compaction() {
         append(&base, "b", &other_ids()).commit_or_fail().unwrap();
         let calls = store.take_calls();
         let gets = calls.iter().filter(|call| call.op == Op::Get && call.path.ends_with(".json")).count();
-        // Two commits are read. The last request checks whether the commit of the base still exists.
+        // Two commits are read. The last request checks whether the commit of the version that was read still exists.
         assert_eq!(gets, if is_read { 3 } else { 0 }, "{calls:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! An acknowledged commit is in the log exactly once, even if answers of the store are lost or wrong.
+//! An acknowledged commit is in the log exactly once, even if responses of the store are lost or wrong.
 //! Protocol: "Creation of New Log Entries".
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::common::{NOW_MS, append, creation, empty, environment, paths, table, 
 
 const FIRST_ID: &str = "00000000-0000-0000-0000-000000000001";
 
-/// Makes the first `times` creates fail.
+/// Makes the first `times` put-if-absent requests fail with `fault`.
 fn fail_creates(store: &FaultyStore, times: usize, fault: Fault) {
     let mut left = times;
     store.fail(move |_, call| {
@@ -23,7 +23,8 @@ fn fail_creates(store: &FaultyStore, times: usize, fault: Fault) {
     });
 }
 
-/// Appends while the first `times` creates fail with `fault`. Checks that the commit exists once, as version 2.
+/// Appends while the first `times` put-if-absent requests fail with `fault`. Checks that the commit exists once, as
+/// version 2.
 fn commits_once_after(times: usize, fault: Fault) {
     let (store, storage) = table(&["a"]);
     let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &environment());
@@ -69,7 +70,7 @@ fn already_exists_without_a_commit_is_put_again() {
     assert_eq!((creates, versions_of(&storage, &committed)), (2, vec![2]));
 }
 
-/// The create takes effect but returns "already exists", and the first attempt to read back gets no answer.
+/// The put takes effect but returns "already exists", and the first attempt to read the commit back gets no response.
 #[test]
 fn reading_back_is_retried_if_there_is_no_answer() {
     let (store, storage) = table(&["a"]);
@@ -104,13 +105,13 @@ fn a_lost_answer_to_the_first_commit_is_read_back() {
     }
 }
 
-/// The answer is lost, and the version belongs to another writer: the append moves to the next version.
+/// The response to the put is lost, and another writer's commit has the version. The append moves to the next version.
 #[test]
 fn a_lost_answer_may_hide_the_commit_of_another_writer() {
     let (store, storage) = table(&["a"]);
     let base = Snapshot::open(&storage, None).unwrap();
     append(&base, "winner", &environment()).commit_or_fail().unwrap();
-    // If a listing showed the commit of the other writer, version 3 would be the first one that is put.
+    // The listing does not show the other writer's commit; otherwise version 3 would be put first.
     store.hide("02.json");
     let transaction = append(&base, "b", &uuids_from(100));
     fail_creates(&store, 1, Fault::LostAfter);
@@ -125,7 +126,8 @@ fn uuids_from(first: u128) -> deltalog::Environment {
     deltalog::Environment::new(|| crate::common::NOW_MS, move || uuid::Uuid::from_u128(first))
 }
 
-/// Appends to version 1 while the first create fails with `fault`, and every read of version 2 with `reads`.
+/// Appends to version 1 while the first put-if-absent request fails with `fault` and every read of version 2 fails
+/// with `reads`.
 fn fail_append(fault: Fault, reads: Fault) -> (Storage, deltalog::Error) {
     let (store, storage) = table(&["a"]);
     storage.put("b", "data".into()).unwrap();
@@ -145,7 +147,7 @@ fn fail_append(fault: Fault, reads: Fault) -> (Storage, deltalog::Error) {
     (storage, error)
 }
 
-/// The faults include the answer "already exists", which a client that retries receives because its own first put
+/// One of the faults is the response "already exists". A client that retries a put receives it if its own first put
 /// succeeded.
 #[test]
 fn the_state_is_unknown_if_reading_back_fails() {
@@ -164,7 +166,7 @@ fn the_state_is_unknown_if_reading_back_fails() {
             assert_eq!(error.reason(), Some(reason), "{error}");
             assert!(error.to_string().contains(FIRST_ID), "{error}");
             assert!(error.hint().unwrap().contains("find_commit"), "{error}");
-            // The hint names a function that finds out.
+            // The hint of the error names the function that finds out whether the commit exists.
             let found = find_commit(&storage, error.transaction_id().unwrap()).unwrap();
             assert_eq!(found, is_committed.then_some(2));
             assert_eq!(versions_with(&storage, FIRST_ID), if is_committed { vec![2] } else { vec![] });
@@ -177,7 +179,7 @@ fn the_state_is_unknown_if_reading_back_fails() {
     }
 }
 
-/// A damaged file at the version may be a part of our own commit.
+/// If the commit file is damaged, it may be a part of our own commit.
 #[test]
 fn the_state_is_unknown_if_the_commit_read_back_is_damaged() {
     let (store, storage) = table(&["a"]);
@@ -189,8 +191,8 @@ fn the_state_is_unknown_if_the_commit_read_back_is_damaged() {
     assert_eq!((error.transaction_id(), error.reason()), (Some(FIRST_ID), Some("unreadable")));
 }
 
-/// The store answers "already exists" but shows no commit, and then denies the next put. The first put may
-/// still be in flight.
+/// The store answers "already exists" although there is no commit, and then denies permission for the next put. The
+/// first put may still take effect.
 #[test]
 fn the_state_is_unknown_if_permission_is_denied_after_already_exists() {
     let (store, storage) = table(&["a"]);
@@ -237,10 +239,10 @@ fn the_state_is_unknown_if_the_store_never_answers() {
     let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &environment());
     fail_creates(&store, usize::MAX, Fault::LostBefore);
     let error = transaction.commit_or_fail().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "a put in flight may still land: {error:?}");
+    assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "the put may still take effect: {error:?}");
 }
 
-/// The client of a remote store tries for minutes before it gives up. A writer must not wait many times as long.
+/// A client of a remote store retries for minutes before it gives up. A writer must not wait a multiple of this time.
 #[test]
 fn a_commit_is_not_read_back_for_longer_than_its_budget() {
     let (store, storage) = table(&["a"]);
@@ -274,7 +276,7 @@ fn permission_denied_means_that_nothing_was_committed() {
     assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 1);
 }
 
-/// The answer to the first put was lost, so it may still be in flight when the second put is denied.
+/// The first put got no response, so it may still take effect after permission was denied for the second put.
 #[test]
 fn the_state_is_unknown_if_permission_is_denied_after_a_lost_answer() {
     let (store, storage) = table(&["a"]);
@@ -288,14 +290,15 @@ fn the_state_is_unknown_if_permission_is_denied_after_a_lost_answer() {
     assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "{error:?}");
 }
 
-/// A denied put may have taken effect. A local file system may deny syncing the directory after the commit was linked
-/// into it, and a client may retry a put whose answer was lost with expired credentials.
+/// A put may take effect although permission is denied. For example, a local file system may refuse to sync the
+/// directory after the commit was linked into it, or a client may lose a response and retry the put with credentials
+/// that have expired since.
 #[test]
 fn a_put_that_is_denied_after_its_effect_is_read_back() {
     commits_once_after(1, Fault::DeniedAfter);
 }
 
-/// A log whose first versions were cleaned up must not get another version 0.
+/// A table is not created if the log exists but its first versions were removed by a clean-up.
 #[test]
 fn tables_are_not_created_over_a_log_without_its_first_version() {
     let (_, storage) = table(&["a"]);
@@ -326,7 +329,7 @@ fn a_commit_succeeds_even_if_its_checkpoint_panics() {
     assert!(storage.get("_delta_log/00000000000000000010.checkpoint.parquet").unwrap().is_none());
 }
 
-/// A stray file may have any version in its name, and may be a copy of a commit.
+/// A stray file in the log may be named after any version, and may be a copy of a commit.
 #[test]
 fn commits_are_found_below_a_stray_file() {
     let (_, storage) = table(&["a", "b"]);
@@ -336,7 +339,7 @@ fn commits_are_found_below_a_stray_file() {
         storage.put(&LogFileName::Commit(900_000_000).path(), stray).unwrap();
         assert_eq!(find_commit(&storage, info.txn_id.as_ref().unwrap()).unwrap(), Some(2));
     }
-    // The other commits no longer exist: they may have been cleaned up.
+    // The other commits no longer exist, as after a clean-up.
     storage.delete(&LogFileName::Commit(2).path()).unwrap();
     assert_eq!(find_commit(&storage, info.txn_id.as_ref().unwrap()).unwrap(), Some(900_000_000));
 }

@@ -1,4 +1,4 @@
-//! Log compaction files: what is written, when they are used, and when they must be ignored. Protocol: "Log
+//! Log compaction files: their content, when they are used, and when they must be ignored. Protocol: "Log
 //! Compaction Files".
 
 use deltalog::engine::protocol::log_name::LogFileName;
@@ -15,7 +15,8 @@ use crate::common::{
 };
 use crate::histories::{contents, expected, history, write_history};
 
-/// Returns for each key the newest action in the commits from `start` to `end`. A compaction contains the same actions.
+/// Returns, for each key, the newest action in the commits from `start` to `end`. A compaction has to contain the same
+/// actions.
 fn reconciled(storage: &Storage, start: u64, end: u64) -> Vec<String> {
     let mut keys = std::collections::BTreeSet::new();
     let mut kept = Vec::new();
@@ -52,7 +53,7 @@ fn compact(storage: &Storage, start: u64, end: u64, lines: &[String]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Whatever compactions there are, every version agrees with the naive replay.
+    /// No matter which compactions exist, every version agrees with a naive replay of the commits.
     #[test]
     fn compactions_change_nothing(
         history in history(), ranges in vec((0..10u64, 1..6u64), 0..5), torn in any::<prop::sample::Index>(),
@@ -91,7 +92,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// Our compactions have the actions that a naive reconciliation keeps, and every version reads the same with them.
-    /// To check that they replace the commits, these are damaged, but keep their sizes.
+    /// To check that the compactions are read instead of the commits, the test damages the commits without changing
+    /// their sizes.
     #[test]
     fn written_compactions_stand_for_their_commits(
         history in history(), start in any::<prop::sample::Index>(), length in 1..6u64,
@@ -107,7 +109,7 @@ proptest! {
         let mut expected_lines = reconciled(&storage, start, end);
         let tables: Vec<_> = (0..versions).map(|version| Table::at(&storage, version)).collect();
         prop_assert_eq!(compact_log(&newest, start, end).unwrap(), !expected_lines.is_empty());
-        prop_assert!(!compact_log(&newest, start, end).unwrap(), "it exists, or there is nothing to write");
+        prop_assert!(!compact_log(&newest, start, end).unwrap(), "the compaction exists or is not useful");
         expected_lines.sort();
         prop_assert_eq!(lines_of(&storage, start, end).unwrap_or_default(), expected_lines.clone());
         let is_used = !Snapshot::open(&storage, Some(end)).unwrap().segment().compactions.is_empty();
@@ -143,7 +145,7 @@ fn only_whole_ranges_of_commits_are_compacted() {
     assert_eq!(compact_log(&newest, 0, 3).unwrap_err().kind(), ErrorKind::VersionNotFound);
 }
 
-/// A compaction is written after a number of commits, if checkpoints are far apart or the table requests it.
+/// A compaction is written after a number of commits if checkpoints are far apart, or if a table property requests it.
 #[test]
 fn commits_compact_the_log() {
     let written = |properties: &[(&str, &str)], versions: u64| -> Vec<String> {
@@ -171,7 +173,8 @@ fn commits_compact_the_log() {
     );
 }
 
-/// A removed domain, an old tombstone and a file with two vectors cancel entries of an earlier checkpoint.
+/// A compaction must keep removed domains, old tombstones, and both vectors of a file, because they cancel entries of
+/// an earlier checkpoint.
 #[test]
 fn a_compaction_keeps_whatever_cancels_older_actions() {
     let (_, storage) = empty();
@@ -217,7 +220,7 @@ fn commits_covered_by_a_compaction_are_not_read() {
         26,
         &(2..27).map(|version| add_line(&format!("{version}.parquet"))).collect::<Vec<_>>(),
     );
-    // Longer compactions are preferred; this one lies within the other.
+    // Longer compactions are preferred, so the compaction inside of the longer one is not read.
     compact(
         &storage,
         4,
@@ -228,7 +231,7 @@ fn commits_covered_by_a_compaction_are_not_read() {
     let snapshot = Snapshot::open(&storage, None).unwrap();
     assert_eq!(live(&snapshot).unwrap().len(), 29);
     let calls = store.take_calls();
-    // The requests are for the hint, commits 0, 1, 27, 28, 29, and the compaction.
+    // The files that are read are the hint, the commits 0, 1, 27, 28 and 29, and the compaction.
     assert_eq!(calls.iter().filter(|call| call.op == Op::Get).count(), 7, "{calls:?}");
     assert_eq!(
         Snapshot::open(&storage, Some(10)).unwrap().segment().compactions.len(),
@@ -259,7 +262,7 @@ fn compactions_that_are_not_reconciled_are_ignored() {
     for lines in wrong {
         let (_, storage) = empty();
         write_log(&storage, 8);
-        // Also test the lines together with actions for other files.
+        // The lines are also tested together with actions for other files.
         let mut padded = lines.clone();
         padded.extend((2..6).map(|version| add_line(&format!("wrong-{version}.parquet"))).take(2));
         for lines in [&lines, &padded].into_iter().take(if lines.is_empty() { 1 } else { 2 }) {
@@ -297,7 +300,7 @@ fn compactions_neither_hide_gaps_nor_add_versions() {
 }
 
 /// A table is dropped and another one created while the commits are read. Readers of the new table would mistake the
-/// compaction for their own.
+/// compaction for one of their table.
 #[test]
 fn commits_of_another_table_are_not_compacted() {
     let (store, storage) = empty();
@@ -306,7 +309,7 @@ fn commits_of_another_table_are_not_compacted() {
     let other = storage_in(&store.reconnect());
     store.fail(move |_, call| {
         if call.op == Op::Get && call.path.ends_with(&LogFileName::Commit(2).path()) {
-            // Runs on another thread, because this one is in the middle of a request.
+            // This runs on another thread, because the current thread is in the middle of a request.
             std::thread::scope(|scope| scope.spawn(|| replace_table(&other, 5)).join().unwrap());
         }
         None

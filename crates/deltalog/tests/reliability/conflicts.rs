@@ -12,7 +12,7 @@ use crate::common::{
 };
 
 /// Runs `test` twice. The first time, the listing shows the commits of other writers, so they are found before the
-/// first put. The second time, the listing lags behind, so they are found only by the put.
+/// first put. The second time, the listing lags behind, so they are found only when the put fails.
 fn found_early_and_late(test: impl Fn(&dyn Fn(&FaultyStore))) {
     test(&|_| {});
     test(&|store| (1..6).for_each(|version| store.hide(&format!("{version:020}.json"))));
@@ -64,7 +64,8 @@ fn an_overwrite_that_conflicts_reports_the_reason_and_changes_nothing() {
     });
 }
 
-/// The transaction requires an empty table, so concurrently added rows must not be overlooked.
+/// The overwrite removes no file, because it has read an empty table. It conflicts with rows that are added
+/// concurrently.
 #[test]
 fn an_overwrite_that_changes_nothing_conflicts_with_an_append() {
     found_early_and_late(|hide| {
@@ -77,7 +78,7 @@ fn an_overwrite_that_changes_nothing_conflicts_with_an_append() {
     });
 }
 
-/// After the put has failed, the commits of other writers are read one after another.
+/// After a failed put, all commits of other writers are read, so a conflict is also found in a later one.
 #[test]
 fn an_overwrite_conflicts_with_a_commit_after_the_first_one() {
     found_early_and_late(|hide| {

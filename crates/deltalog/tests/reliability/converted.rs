@@ -67,7 +67,8 @@ fn converted(storage: &Storage) -> Snapshot {
     newest(storage)
 }
 
-/// Returns the kind and the text of the error of a failing conversion, and checks that nothing was committed.
+/// Runs a conversion that must fail. Checks that nothing was committed, and returns the kind and the message of the
+/// error.
 fn refused(storage: &Storage, set: impl FnOnce(&mut ConvertRequest)) -> (ErrorKind, String) {
     let error = planned(storage, set).unwrap_err();
     assert_eq!(Snapshot::open(storage, None).unwrap_err().kind(), ErrorKind::NotATable);
@@ -124,7 +125,7 @@ fn a_directory_becomes_a_table_where_it_is() {
         b.stats.unwrap(),
         r#"{"numRecords":2,"minValues":{"id":5},"maxValues":{"id":6},"nullCount":{"id":0,"s":2}}"#
     );
-    // The table can be written.
+    // The new table can be written.
     let request = WriteRequest::new(table.schema().clone(), SaveMode::Append);
     let write = PendingWrite::begin(&storage, request, &environment()).unwrap().unwrap();
     write.commit(Vec::new(), deltalog::Operation::new("WRITE")).unwrap();
@@ -166,8 +167,8 @@ fn the_commit_says_what_was_done() {
     assert_eq!(adds(&table)[0].stats.as_deref(), Some(r#"{"numRecords":5}"#));
 }
 
-/// "Partition Value Serialization": values are typed, and escapes are the same as in Spark, Hive and
-/// pyarrow.
+/// "Partition Value Serialization": values in directory names have types, and are escaped in the same way as in Spark,
+/// Hive and pyarrow.
 #[test]
 fn directories_give_partition_values() {
     let (directory, storage) = directory();
@@ -293,7 +294,7 @@ fn wrong_partition_columns_are_refused_with_the_paths() {
     );
 }
 
-/// "Schema Serialization Format": many files have one common schema, or there is an error.
+/// "Schema Serialization Format": the schemas of all files are merged into one, or there is an error.
 #[test]
 fn schemas_are_merged_or_refused_with_the_paths() {
     let (directory, storage) = directory();
@@ -401,7 +402,7 @@ fn a_table_is_not_converted() {
     assert_eq!(newest(&storage).version(), table.version());
 }
 
-/// "Per-file Statistics": values that are not certain by the footer are left out.
+/// "Per-file Statistics": statistics that the Parquet footer does not determine for certain are left out.
 #[test]
 fn statistics_are_bounds() {
     let (directory, storage) = directory();
@@ -445,7 +446,8 @@ fn sizes(directory: &TempDir, paths: &[&str]) -> ArrayRef {
     longs(paths.iter().map(|path| fs::metadata(directory.path().join(path)).unwrap().len() as i64))
 }
 
-/// A list determines which files belong to the table, and their partition values. Directories are ignored.
+/// If a list of files is given, it determines which files belong to the table, and their partition values. Names of
+/// directories are ignored.
 #[test]
 fn a_list_of_files_becomes_a_table() {
     let (directory, storage) = directory();
@@ -492,7 +494,8 @@ fn a_list_of_files_becomes_a_table() {
     }
 }
 
-/// Fields of a struct get the same types, and their times are instants, independent of the time zone of the request.
+/// Partition values that are given as a struct determine the types of the partition columns. Their times are instants,
+/// so the time zone of the request does not matter.
 #[test]
 fn a_list_gives_the_types_of_partition_columns() {
     let (directory, storage) = directory();

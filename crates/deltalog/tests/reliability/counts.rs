@@ -1,4 +1,4 @@
-//! How many requests opening and refreshing a snapshot takes.
+//! The number of requests that it takes to open and to refresh a snapshot.
 
 use std::collections::BTreeMap;
 
@@ -88,7 +88,7 @@ fn opening_again_lists_once_and_reads_only_new_commits() {
             assert_eq!(
                 summary(&store.take_calls()),
                 (1, 0),
-                "nothing of the checkpoint is read before it is needed"
+                "no part of the checkpoint is read before it is needed"
             );
             assert_eq!(snapshot.segment().commits.len(), 0);
         }
@@ -117,8 +117,8 @@ fn reopening_finds_a_table_that_replaced_the_old_one() {
     }
 }
 
-/// The checkpoint of a version is written after its commit. A snapshot that is refreshed after each commit
-/// must still find it, or its tail would grow without limit.
+/// The checkpoint of a version is written after its commit. A snapshot that is refreshed after each commit must still
+/// find the checkpoint, or the number of commits in memory would grow without limit.
 #[test]
 fn a_snapshot_refreshed_after_each_commit_finds_the_checkpoints() {
     let (_, storage) = empty();

@@ -66,7 +66,7 @@ fn set(definition: &mut TableDefinition, name: &str, value: &str) {
     definition.configuration.insert(name.to_owned(), value.to_owned());
 }
 
-/// Returns the definition with the parts whose bit is set, and the features that it requires.
+/// Returns the definition that consists of the parts whose bits are set, and the features that it requires.
 fn definition(parts: usize) -> (TableDefinition, Vec<&'static str>) {
     let (mut definition, mut features) = (TableDefinition::new(schema()), Vec::new());
     for (index, (apply, required)) in PARTS.iter().enumerate() {
@@ -82,12 +82,12 @@ fn features(snapshot: &Snapshot) -> Vec<String> {
     snapshot.protocol().writer_features().iter().map(ToString::to_string).collect()
 }
 
-/// A new table supports only the features that its definition requires. A table that replaces it supports the features
-/// that both require, and otherwise equals a new one.
+/// A new table supports only the features that its definition requires. A table that replaces another table supports
+/// the features that both definitions require, and otherwise equals a new table.
 #[test]
 fn features_are_those_that_definitions_require() {
     let all = 1 << PARTS.len();
-    // Each definition is used once as the first and once as the second one, in very different pairs.
+    // Each definition is once the old one and once the new one, in pairs of very different definitions.
     for parts in 0..all {
         let (_, storage) = empty();
         let (first, required) = definition(parts);
@@ -157,7 +157,8 @@ impl Other {
     }
 }
 
-/// The operation that commits first wins. The other one fails, because it has read a table that no longer exists.
+/// Of two operations, the one that commits first succeeds. The other one fails, because the table that it has read no
+/// longer exists.
 #[test]
 fn replacements_conflict_with_everyone() {
     for other in OTHERS {
@@ -177,7 +178,7 @@ fn replacements_conflict_with_everyone() {
     }
 }
 
-/// A table that another writer creates concurrently is not replaced by a definition that has not seen it.
+/// A create-or-replace that found no table does not replace a table that another writer has created since.
 #[test]
 fn creations_conflict_with_creations() {
     for (mode, kind) in [
@@ -220,7 +221,8 @@ fn a_creation_that_was_done_meanwhile_has_no_effect() {
     }
 }
 
-/// The rows of a replacement were computed from the version that was read. Rows committed after it must not disappear.
+/// The rows of a replacement were computed from the version that was read. Rows that were committed later must not
+/// disappear.
 #[test]
 fn a_replacement_of_an_older_version_conflicts() {
     let (_, storage) = table(&["a"]);
@@ -253,7 +255,7 @@ fn a_replacement_of_an_older_version_conflicts() {
     assert!(matches!(again, WriteOutcome::AlreadyApplied(_)), "{again:?}");
 }
 
-/// "Clustered Table": otherwise a new table without rows would be clustered by a column of the old one.
+/// "Clustered Table": without the conflict, the new table could be clustered by a column of the old table.
 #[test]
 fn a_replacement_conflicts_with_a_change_of_the_clustering_columns() {
     let (_, storage) = table(&[]);

@@ -1,9 +1,9 @@
 //! Drops of features while other writers work on the table. Protocol: "Supported Features", "Metadata Cleanup"; the
-//! section "Checkpoint Protection" that is proposed for it.
+//! proposed section "Checkpoint Protection".
 //!
-//! Another writer completes an operation before a request of the drop; this is tried for every request. Whether or not
-//! the drop succeeds, each version has the rows that result from the writes, and a repeated drop completes it.
-//! Afterwards the files have the types of the schema, because no feature makes readers convert them any more.
+//! Another writer completes an operation just before a request of the drop; this is tried for every request. Whether
+//! or not the drop succeeds, each version has the rows that result from the writes, and repeating the drop completes
+//! it. Afterwards the types in the files match the schema, because without the feature readers no longer convert them.
 
 mod busy;
 mod use_again;
@@ -29,8 +29,8 @@ use crate::common::ids::ids;
 use crate::common::store::{Call, FaultyStore, Op};
 use crate::common::{drop_table, empty, first_of, storage_in, write_commit};
 
-/// A sample of the requests of a drop is tried, including all requests that write data files or are most important;
-/// with `DELTALOG_ALL_RACES`, all requests.
+/// A sample of the drop's requests is tried, which includes the most important ones and all that write data files.
+/// With `DELTALOG_ALL_RACES`, all requests are tried.
 const STEP: usize = 29;
 
 /// An operation of another process on the table.
@@ -134,7 +134,7 @@ fn supports(snapshot: &Snapshot, feature: &str) -> bool {
 fn check_versions(store: &FaultyStore, storage: &Storage, before: &[i64], after: &[i64], context: &str) {
     let log = Log::read(&store.objects(), "t").unwrap();
     let mut has_changed = false;
-    // The first versions come from the preparation.
+    // The first versions were written while the table was prepared.
     for version in 2..log.commits.len() as u64 {
         let found = ids(&Snapshot::open(storage, Some(version)).unwrap());
         has_changed |= found == after && before != after;
@@ -185,7 +185,7 @@ fn interfere(store: &FaultyStore, at: usize, work: Work, done: &Arc<Mutex<Option
     let (other, done) = (storage_in(&store.reconnect()), Arc::clone(done));
     store.fail(move |number, _| {
         if number == at {
-            // Runs on another thread, because this one is in the middle of a request.
+            // This runs on another thread, because the current thread is in the middle of a request.
             let work = || {
                 stay_alone();
                 work(&other)
@@ -222,7 +222,7 @@ fn an_append_meanwhile_is_kept() {
     }
 }
 
-/// A delete writes a deletion vector, or rewrites the file.
+/// The other writer deletes rows, by a deletion vector or by rewriting the file.
 #[test]
 fn a_delete_meanwhile_is_kept() {
     for feature in FEATURES {
@@ -236,7 +236,7 @@ fn another_drop_meanwhile_does_no_harm() {
     race("columnMapping", |storage| dropped(storage, "columnMapping"), &[0, 2, 4]);
 }
 
-/// If a writer enables the feature again, the drop fails, and can be repeated later.
+/// If another writer enables the feature again, the drop fails, and can be repeated later.
 #[test]
 fn a_use_meanwhile_is_no_loss() {
     let enable = |storage: &Storage| {
@@ -247,7 +247,7 @@ fn a_use_meanwhile_is_no_loss() {
     race("columnMapping", |storage| change(storage, &set("delta.columnMapping.mode", "name")), &[0, 2, 4]);
 }
 
-/// Protocol: "Add File and Remove File". A restore adds files that other writers have rewritten.
+/// Protocol: "Add File and Remove File". A RESTORE brings back files that the drop has rewritten.
 #[test]
 fn a_restore_meanwhile_is_kept() {
     let restore = |storage: &Storage| {
@@ -286,7 +286,8 @@ fn files(snapshot: &Snapshot) -> Result<Vec<Add>> {
     Ok(files)
 }
 
-/// "Protocol: Change Metadata". It is not known what would have to be dropped from another table.
+/// "Protocol: Change Metadata". If the table was replaced, it is unknown what the drop would have to remove from the
+/// new table.
 #[test]
 fn a_table_that_replaces_another_one_is_left_alone() {
     let replace = |storage: &Storage| {
@@ -297,7 +298,8 @@ fn a_table_that_replaces_another_one_is_left_alone() {
     race("deletionVectors", replace, &[7, 8]);
 }
 
-/// The log and the files of a table that was dropped and created again belong to the new one.
+/// If the table was dropped and created again, the log and the files belong to the new table, so the drop must not
+/// change them.
 #[test]
 fn a_table_that_is_created_anew_is_left_alone() {
     stay_alone();
@@ -313,7 +315,8 @@ fn a_table_that_is_created_anew_is_left_alone() {
         define(storage, PrimitiveType::Long, property, CreationMode::ErrorIfExists, &[7, 8]);
         Ok(())
     };
-    // The drop cannot notice a change between reading the log and writing a file into it, so only listings are tried.
+    // The drop cannot notice a change between reading the log and writing a file into it, so the change is made only
+    // before listings.
     let looks = |at: &usize| matches!(calls[*at].op, Op::List);
     for at in (0..calls.len()).filter(looks) {
         let store = prepared.copy();

@@ -1,5 +1,5 @@
-//! Dropping a reader feature from a log that changes at the same time, or that has a gap. Protocol:
-//! "Supported Features", "Metadata Cleanup"; the section "Checkpoint Protection" that is proposed for it.
+//! Dropping a reader feature from a log that changes at the same time, or that has a gap. Protocol: "Supported
+//! Features", "Metadata Cleanup"; the proposed section "Checkpoint Protection".
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,8 +17,8 @@ use crate::common::{
 
 const PROTECTED: &str = "delta.requireCheckpointProtectionBeforeVersion";
 
-/// Creates a log whose versions in `using` use the feature. The first commit of the range and the commit after it turn
-/// it on and off; the other commits add files.
+/// Creates a log whose versions in `using` use the feature. The first commit of the range enables the feature, and the
+/// commit after the range disables it; the other commits add files.
 fn log(versions: u64, using: Range<u64>) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     let protocol = concat!(
@@ -73,14 +73,14 @@ fn meanwhile(
     store.fail(move |_, call| {
         if !is_done && call.op == op && call.path.ends_with(&path) {
             is_done = true;
-            // Runs on another thread, because this one is in the middle of a request.
+            // This runs on another thread, because the current thread is in the middle of a request.
             std::thread::scope(|scope| scope.spawn(|| work(&other)).join().unwrap());
         }
         None
     });
 }
 
-/// A clean-up deletes commits while they are read. Their contents are then read from a checkpoint.
+/// If a clean-up deletes commits before they are read, their content is read from a checkpoint.
 #[test]
 fn a_clean_up_meanwhile_hides_nothing() {
     let (store, storage) = log(5, 1..3);
@@ -100,7 +100,7 @@ fn what_was_cleaned_up_needs_no_protection() {
     assert_eq!(dropped(&base).unwrap(), (5, None));
 }
 
-/// The next checkpoint contains the actions of the missing commits after an old checkpoint.
+/// If commits after an old checkpoint are missing, their actions are found in the next checkpoint.
 #[test]
 fn a_gap_hides_nothing() {
     let (_, storage) = log(8, 3..5);
@@ -110,7 +110,7 @@ fn a_gap_hides_nothing() {
     assert_eq!(dropped(&Snapshot::open(&storage, None).unwrap()).unwrap(), (11, Some(11)));
 }
 
-/// Existing checkpoints hide versions just as well as new ones.
+/// Checkpoints that already exist are used to hide versions, so only the missing ones are written.
 #[test]
 fn only_missing_checkpoints_are_written() {
     let (_, storage) = log(8, 1..3);
@@ -120,7 +120,8 @@ fn only_missing_checkpoints_are_written() {
     assert_eq!(dropped(&Snapshot::open(&storage, None).unwrap()).unwrap(), (9, Some(9)));
 }
 
-/// The protected version is the version of the commit, even if another commit takes the version that was planned.
+/// Checkpoints before the drop's commit are protected, even if another commit takes the version that was planned for
+/// the drop.
 #[test]
 fn a_commit_that_concerns_no_drop_moves_the_boundary() {
     let (store, storage) = log(5, 1..3);
@@ -182,7 +183,7 @@ fn log_with_vectors() -> (FaultyStore, Storage) {
     (store, storage)
 }
 
-/// Returns a file action with a deletion vector of its own, which deletes the rows 3, 4, 7, 11, 18 and 29.
+/// Returns a file action with its own deletion vector, which deletes the rows 3, 4, 7, 11, 18 and 29.
 fn with_vector(action: &str, path: &str) -> String {
     let vector = json!({
         "storageType": "i",
@@ -202,8 +203,9 @@ fn with_vector(action: &str, path: &str) -> String {
     json!({ action: file }).to_string()
 }
 
-/// Protocol: "Deletion Vectors". Files with vectors that other writers add before the last commit are a conflict. So is
-/// a file that was removed with a vector: clients that identify files by path alone would consider it removed.
+/// Protocol: "Deletion Vectors". If other writers add files with deletion vectors before the drop's last commit, there
+/// is a conflict. There is also a conflict if they remove a file with a vector: clients that identify files by path
+/// alone would consider it removed.
 #[test]
 fn vectors_that_are_added_meanwhile_are_noticed() {
     for line in [with_vector("add", "c.parquet"), add_line("a.parquet")] {
@@ -221,8 +223,8 @@ fn vectors_that_are_added_meanwhile_are_noticed() {
     }
 }
 
-/// A file that is removed with a deletion vector and restored without it is a trace of the feature. Checkpoints contain
-/// the trace, too, until the file is removed again, so these checkpoints hide nothing.
+/// If a file was removed with a deletion vector and restored without it, this is a trace of the feature. Checkpoints
+/// also contain the trace until the file is removed again, so these checkpoints hide nothing.
 #[test]
 fn checkpoints_of_restored_files_hide_nothing() {
     let (_, storage) = log_with_vectors();

@@ -1,4 +1,4 @@
-//! The rules of a table for its rows. Protocol: "CHECK Constraints", and the table feature `collations`.
+//! The rules that a table has for its rows. Protocol: "CHECK Constraints", and the table feature `collations`.
 
 use std::sync::Arc;
 
@@ -89,7 +89,7 @@ fn table_of_times(check: &str) -> Storage {
 /// and a time without a zone is compared as it is written.
 #[test]
 fn times_of_constraints_are_in_utc() {
-    // 2024-01-01 00:00:00 UTC.
+    // The instant is 2024-01-01 00:00:00 UTC.
     const NEW_YEAR: i64 = 1_704_067_200_000_000;
     const HOUR: i64 = 3_600_000_000;
     let is_accepted = |check: &str, column: &str, zone: Option<&str>, micros: i64| {

@@ -1,5 +1,5 @@
-//! Clones whose data files are copied by an engine. Its report is compared with the plan, and its copies are deleted if
-//! they are not committed.
+//! Clones whose data files an engine copies. The engine's report is compared with the plan, and its copies are deleted
+//! if they are not committed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -72,7 +72,7 @@ fn the_clone_has_the_copies_of_the_engine() {
         let files = listed_files(&new, None).unwrap();
         let live: BTreeSet<String> = files.iter().map(|file| file.add.path.clone()).collect();
         assert_eq!(live, copies);
-        // The core has copied the vector.
+        // The core, not the engine, has copied the deletion vector.
         let added: Vec<String> = stored(&directory).difference(&copies).cloned().collect();
         assert!(matches!(&added[..], [name] if name.ends_with(".bin")), "{added:?}");
         // Each file has its own statistics and vector.
@@ -86,7 +86,7 @@ fn the_clone_has_the_copies_of_the_engine() {
         let told = copied(&plan, &from_directory, &directory);
         assert_eq!(plan.commit_copied(&told).unwrap().metrics.copied_files, 1);
         assert_eq!(ids(&newest(&to)), ids(&newest(&from)));
-        // There is nothing to do.
+        // Another clone finds that there is nothing to do.
         let plan = planned(&from, &to);
         assert_eq!(plan.copies().len(), 0);
         assert!(plan.commit_copied(&[]).unwrap().committed.is_none());
@@ -123,7 +123,7 @@ fn reports_that_do_not_fit_the_plan_are_refused() {
     }
 }
 
-/// An engine may have copied to a location with the same name that this process cannot see.
+/// An executor may have copied files to a local path that this process cannot see, although the path has the same name.
 #[test]
 fn copies_that_are_not_there_are_not_committed() {
     let (from_directory, from) = source(&[]);
@@ -146,11 +146,11 @@ fn copies_without_a_commit_are_deleted() {
     let (directory, to) = place();
     let plan = planned(&from, &to);
     copied(&plan, &from_directory, &directory);
-    // Next to a copy, there are Hadoop's checksum of it, and files of other writers.
+    // Next to a copy there are the checksum file that Hadoop writes for it, and files of other writers.
     let copy = stored(&directory).pop_first().unwrap();
     fs::write(directory.path().join(format!(".{copy}.crc")), "").unwrap();
     fs::write(directory.path().join("0-other.parquet"), "").unwrap();
-    // Nothing was reported.
+    // The engine has reported nothing.
     plan.abandon();
     assert_eq!(stored(&directory), BTreeSet::from(["0-other.parquet".to_owned()]));
     fs::remove_file(directory.path().join("0-other.parquet")).unwrap();
@@ -163,6 +163,6 @@ fn copies_without_a_commit_are_deleted() {
     let error = plan.commit_copied(&told).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TableAlreadyExists, "{error}");
     assert_eq!(ids(&newest(&to)), ids(&newest(&from)));
-    // Three data files and a vector.
+    // These are three data files and a deletion vector.
     assert_eq!(stored(&directory).len(), 4);
 }

@@ -1,5 +1,5 @@
-//! An OPTIMIZE whose files an engine writes: the reports of its tasks are compared with the plan, and its files are
-//! committed like files of this process. Protocol: "Add File and Remove File", "Deletion Vectors".
+//! An OPTIMIZE whose files an engine writes. The reports of the engine's tasks are compared with the plan, and the
+//! files are committed like files that this process wrote. Protocol: "Add File and Remove File", "Deletion Vectors".
 
 use arrow::array::AsArray;
 use arrow::compute::cast;
@@ -57,7 +57,7 @@ fn rows_of(base: &Snapshot, file: &ListedFile) -> Vec<i64> {
     batches.flat_map(|batch| values(batch.unwrap())).collect()
 }
 
-/// Writes files as an engine's tasks would.
+/// Writes the files of the plan, as the tasks of an engine would.
 fn written(base: &Snapshot, plan: &OptimizePlan, batch: usize) -> Reported {
     let mut reported = Reported::default();
     let (listed, mut first) = (plan.files(batch).collect::<Vec<_>>(), 0);
@@ -85,7 +85,7 @@ fn written(base: &Snapshot, plan: &OptimizePlan, batch: usize) -> Reported {
     reported
 }
 
-/// Returns the paths of the files of the table that hold data.
+/// Returns the paths of the table's data files.
 fn stored(directory: &TempDir) -> Vec<String> {
     let names = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
     names.map(|name| name.into_string().unwrap()).filter(|name| name.ends_with(".parquet")).collect()
@@ -110,8 +110,8 @@ fn what_the_tasks_report_is_committed() {
     assert!(new.verify().unwrap().is_ok());
 }
 
-/// Each batch is one commit, which takes into account the commits of other writers since the plan was made. Earlier
-/// batches stay committed if a later one fails.
+/// Each batch is committed separately, and takes into account what other writers have committed since the plan was
+/// made. If a batch fails, earlier batches stay committed.
 #[test]
 fn batches_are_commits_of_their_own() {
     let (_directory, storage) = four_files();
@@ -150,7 +150,7 @@ fn deletes_of_others_are_carried_over() {
     assert_eq!(ids(&newest(&storage)), expected);
 }
 
-/// A statement that began before the commit finds its rows in the new files.
+/// A statement that began before the OPTIMIZE was committed finds its rows in the new files.
 #[test]
 fn statements_that_are_overtaken_follow_the_rows() {
     let (_directory, storage) = four_files();
@@ -173,7 +173,7 @@ fn statements_that_are_overtaken_follow_the_rows() {
     assert_eq!(new.version(), base.version() + 2);
 }
 
-/// A bin whose files another writer has removed is given up, and its new file is deleted.
+/// If another writer has removed files of a bin, the bin is not committed, and its new file is deleted.
 #[test]
 fn a_bin_whose_files_others_have_removed_is_given_up() {
     let (directory, storage) = four_files();
@@ -190,7 +190,7 @@ fn a_bin_whose_files_others_have_removed_is_given_up() {
     assert_eq!(ids(&newest(&storage)), expected);
 }
 
-/// Each change of a report is refused before the commit, and the new files are deleted.
+/// A report that differs from the plan in any way is refused before the commit, and the new files are deleted.
 #[test]
 fn reports_that_do_not_fit_the_plan_are_refused() {
     type Change = fn(&mut Reported);
@@ -243,7 +243,7 @@ fn reports_that_do_not_fit_the_plan_are_refused() {
     }
 }
 
-/// Plans to order the rows by `id` in three files, which are all one bin.
+/// Plans to order the rows by `id`. All files belong to one bin, whose rows are written to three files.
 fn ordered(base: &Snapshot) -> OptimizePlan {
     let mut request = OptimizeRequest::default();
     let bytes: i64 = listed_files(base, None).unwrap().into_iter().map(|file| file.add.size).sum();
@@ -259,7 +259,7 @@ fn ordered(base: &Snapshot) -> OptimizePlan {
     plan
 }
 
-/// Writes files as the tasks of an engine would that sorts rows backwards.
+/// Writes files like an engine that sorts rows in descending order.
 fn sorted(base: &Snapshot, plan: &OptimizePlan) -> Reported {
     let [output] = plan.outputs(0).try_into().unwrap();
     assert!(output.is_ordered && output.new_files == plan.tasks() && output.rows == Some(40), "{output:?}");
@@ -299,12 +299,12 @@ fn tasks_may_order_rows() {
     let new = newest(&storage);
     assert_eq!((ids(&new), new.totals().unwrap().files), (ids(&base), 3));
     assert!(new.verify().unwrap().is_ok());
-    // A statement that began before the commit does not find its rows.
+    // A statement that began before the commit cannot find its rows, because the engine has changed their order.
     let error = delete(&base, Some("id = 1"), Request::new(&environment())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
 }
 
-/// Returns where the tasks of [`sorted`] have written rows. The rows are given by their old files and positions.
+/// Returns the new positions of rows that the tasks of [`sorted`] have written, given their old files and positions.
 fn find(base: &Snapshot, plan: &OptimizePlan, rows: &[(u32, u64)]) -> Vec<(u32, u64)> {
     let mut written: Vec<(i64, u32)> = Vec::new();
     for (number, file) in plan.files(0).enumerate() {
@@ -313,7 +313,7 @@ fn find(base: &Snapshot, plan: &OptimizePlan, rows: &[(u32, u64)]) -> Vec<(u32, 
     written.sort_by(|a, b| b.cmp(a));
     let of_file = written.len().div_ceil(plan.tasks());
     let place = |(file, row): &(u32, u64)| {
-        // The rows of each file have consecutive ids. Some of the first rows may be deleted.
+        // Rows have consecutive ids in each file, and some of the first rows may be deleted.
         let id = rows_of(base, plan.files(0).nth(*file as usize).unwrap())[0] / ROWS * ROWS + *row as i64;
         let at = written.iter().position(|(other, _)| *other == id).unwrap();
         (u32::try_from(at / of_file).unwrap(), (at % of_file) as u64)
@@ -345,7 +345,8 @@ fn an_engine_tells_where_rows_are_that_others_delete_meanwhile() {
     assert_eq!(ids(&newest(&storage)), expected);
 }
 
-/// If the engine does not know their positions, or cannot be asked, the bin is given up. The new files are deleted.
+/// If the engine does not know the new positions of deleted rows, or cannot be asked, the bin is not committed, and
+/// the new files are deleted.
 #[test]
 fn ordered_rows_that_cannot_be_found_give_their_bin_up() {
     for is_asked in [false, true] {
@@ -365,7 +366,7 @@ fn ordered_rows_that_cannot_be_found_give_their_bin_up() {
     }
 }
 
-/// Impossible positions of rows are not committed, and nothing is committed if the engine fails.
+/// Nothing is committed if the engine reports impossible positions of rows, or fails.
 #[test]
 fn wrong_places_of_rows_are_refused() {
     type Answer = fn(Vec<(u32, u64)>) -> deltalog::Result<Option<Vec<(u32, u64)>>>;
@@ -393,7 +394,7 @@ fn wrong_places_of_rows_are_refused() {
     }
 }
 
-/// Neither too few nor too many rows of an old file become rows of the table, no matter in which of the new files.
+/// A report with too few or too many rows of an old file is refused, no matter in which of the new files they are.
 #[test]
 fn reports_of_ordered_rows_that_do_not_fit_are_refused() {
     type Change = fn(&mut Reported);
@@ -423,8 +424,8 @@ fn reports_of_ordered_rows_that_do_not_fit_are_refused() {
     }
 }
 
-/// The engine has counted the rows before it has shuffled them: without statistics in the log, nothing else would
-/// reveal lost or doubled rows.
+/// The engine counts rows before it shuffles them. Without statistics in the log, only these counts reveal lost or
+/// doubled rows.
 #[test]
 fn shuffled_rows_are_as_many_as_were_counted() {
     let (_directory, storage) = four_files();

@@ -59,7 +59,7 @@ fn data_files(store: &FaultyStore) -> Vec<String> {
 }
 
 /// The metadata changes of commits that were cleaned up are unknown, so a schema cannot be merged on top of them. Rows
-/// that need no other schema can be added.
+/// that fit the current schema can be added.
 #[test]
 fn a_schema_is_not_merged_across_a_gap() {
     let id = column("id", PrimitiveType::Long);
@@ -89,7 +89,7 @@ fn a_schema_is_not_merged_across_a_gap() {
     assert_eq!(names, ["id", "other", "more"]);
 }
 
-/// Each of two writers adds a column that the other one does not have.
+/// Two writers each add a different column.
 #[test]
 fn two_schemas_are_not_merged_at_once() {
     let id = column("id", PrimitiveType::Long);
@@ -102,8 +102,8 @@ fn two_schemas_are_not_merged_at_once() {
     assert_eq!(Snapshot::open(&storage, None).unwrap().schema().fields().len(), 2);
 }
 
-/// "Type Widening": a type only becomes wider. Rows of a narrower type are converted, and rows of a wider one are
-/// refused unless the table allows it or their values fit.
+/// "Type Widening": a column's type only becomes wider. Rows of a narrower type are converted. Rows of a wider type
+/// are refused, unless the table allows widening or the values fit.
 #[test]
 fn a_merge_makes_no_type_narrower() {
     use PrimitiveType::{Byte, Date, Double, Float, Integer, Long, Short, Timestamp};
@@ -149,8 +149,8 @@ fn a_merge_makes_no_type_narrower() {
     }
 }
 
-/// "Writers must reject applying type changes not supported by Iceberg V2 when either … feature is supported": a merge
-/// does not attempt such changes. Values are converted as in a table whose types do not change, or refused.
+/// "Writers must reject applying type changes not supported by Iceberg V2 when either … feature is supported": a
+/// schema merge does not attempt such changes. Values are converted to the column's type, or refused.
 #[test]
 fn a_merge_widens_as_iceberg_does_where_the_table_supports_its_compatibility() {
     use PrimitiveType::{Byte, Date, Double, Float, Integer, Long, Short, TimestampNtz};
@@ -191,7 +191,7 @@ fn a_merge_widens_as_iceberg_does_where_the_table_supports_its_compatibility() {
             assert_eq!(*found, expected.into(), "{of_rows} into {of_table}");
         }
     }
-    // The feature alone is enough, whether the property is set or not.
+    // The table feature alone has this effect, even if the property is not set.
     let (_, _, base) = table(
         &[column("v", decimal(6, 2))],
         &[

@@ -1,5 +1,5 @@
-//! Handles that follow a table for a long time. In the meantime, checkpoints are written for versions that they have
-//! already read past, and the log before them is cleaned up. Protocol: "Checkpoints", "Metadata Cleanup".
+//! Handles that follow a table for a long time. While they do, checkpoints are written for versions that they have
+//! already passed, and the log before these checkpoints is cleaned up. Protocol: "Checkpoints", "Metadata Cleanup".
 
 use std::ops::RangeInclusive;
 
@@ -10,7 +10,7 @@ use deltalog_testkit::store::Op;
 use crate::common::store::FaultyStore;
 use crate::common::{add_line, empty, environment, newest, paths, write_commit, write_log};
 
-/// Appends versions, each with a file named after it.
+/// Appends versions. Each adds a file whose name contains the version.
 fn append(storage: &Storage, versions: RangeInclusive<u64>) {
     for version in versions {
         write_commit(storage, version, &[add_line(&version.to_string())]);
@@ -76,7 +76,7 @@ fn a_follower_goes_on_to_a_checkpoint_that_was_written_late() {
     }
 }
 
-/// The handle never opens the table again, and never loses its files.
+/// The handle is only refreshed, never opened again, and always shows all files.
 #[test]
 fn a_follower_survives_clean_ups_below_it() {
     for every in [1, 7] {
@@ -116,7 +116,7 @@ fn a_follower_whose_checkpoint_is_gone_finds_the_next_one() {
         if commits < 100 {
             assert!(has_checkpoint(&refreshed, 10));
         }
-        // Checking all files takes many requests if there are many files, so it is done only when one is missing.
+        // Checking all files of the log may take many requests, so it is done only when a file is missing.
         if !has_checkpoint(&refreshed, 10) {
             let kinds = [refreshed.totals().map(drop), crate::common::live(&refreshed).map(drop)];
             assert!(kinds.into_iter().all(|found| found.unwrap_err().kind() == ErrorKind::FileNotFound));
@@ -138,7 +138,7 @@ fn without_checkpoints_a_refresh_lists_some_versions_only() {
         append(&storage, version..=version);
         store.take_calls();
         follower = follower.refresh().unwrap();
-        assert_eq!(requests(&store), (1, 1), "a listing, and the new commit");
+        assert_eq!(requests(&store), (1, 1), "the requests are a listing and a read of the new commit");
     }
     assert!(is_complete(&follower));
     checkpoint(&storage, 30);

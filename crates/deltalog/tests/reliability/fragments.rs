@@ -1,4 +1,5 @@
-//! Fragments that do not come from a worker of the write are refused. A write deletes its own files and no others.
+//! Distributed writes: workers return fragments, which are committed together. Fragments that do not come from a
+//! worker of the write are refused, and a write that fails deletes only its own files.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ fn begin(storage: &Storage) -> DistributedWrite {
     DistributedWrite::new(pending).unwrap()
 }
 
-/// Writes ids as a worker in another process would. Both the task and the fragment are text.
+/// Writes ids like a worker in another process: it gets its task and returns its fragment as text.
 fn work(task: &str, ids: &[i64]) -> String {
     let task = WriteTask::from_json(task).unwrap();
     let storage = Storage::open(task.table_url(), []).unwrap();
@@ -78,7 +79,8 @@ fn fragments_of_workers_are_one_version() {
     assert_eq!(totals.files, files(&storage).len() as u64);
 }
 
-/// If the fragment of a second run is not passed to the commit, its files are deleted, and other files are kept.
+/// If a task runs twice and only one fragment is passed to the commit, the files of the other run are deleted. Other
+/// files are kept.
 #[test]
 fn files_that_no_fragment_names_are_deleted_with_the_commit() {
     let (_directory, storage) = table();
@@ -104,7 +106,7 @@ fn an_abort_deletes_exactly_the_files_of_the_write() {
     let before = files(&storage);
     fragment(&write, &[2, 3]);
     let root = write.task().directory().to_owned();
-    // The file of a worker that died.
+    // A worker that died has left this file behind.
     std::fs::write(directory.path().join(&root).join("part-torn.parquet"), "PAR1").unwrap();
     write.abort().unwrap();
     assert_eq!(files(&storage), before);
@@ -132,7 +134,7 @@ fn a_commit_that_fails_deletes_the_files_of_the_write() {
     assert_eq!(files(&storage), before);
 }
 
-/// Each change of a fragment's text is refused, the write stays open, and nothing is deleted.
+/// A fragment whose text was changed in any way is refused. The write stays open, and nothing is deleted.
 #[test]
 fn a_fragment_that_was_changed_is_refused() {
     let (_directory, storage) = table();
@@ -200,7 +202,7 @@ fn a_fragment_that_was_changed_is_refused() {
         assert!(error.to_string().contains(message), "{pointer} {value}: {error}");
         assert_eq!(error.table().map(path), Some(storage.url()));
     }
-    // A worker without rows names no file.
+    // The fragment of a worker without rows has no files.
     let nothing = write.check(&[fragment(&other, &[])]).unwrap_err();
     assert!(nothing.to_string().contains("belongs to the write"), "{nothing}");
     let twice = write.check(&[good.clone(), good.clone()]).unwrap_err();
@@ -242,7 +244,7 @@ fn counting(storage: &Storage, accepts_values: bool) -> DistributedWrite {
     DistributedWrite::new(pending).unwrap()
 }
 
-/// Writes ids in several batches; if `given`, also values of the identity column.
+/// Writes ids in several batches. With `given`, the rows also have values for the identity column.
 fn counted(
     storage: &Storage,
     task: &WriteTask,
@@ -282,7 +284,7 @@ fn tasks_count_values_of_their_own() {
     ];
     assert_eq!(commit(write, &fragments), Some(0));
     assert_eq!(numbers(&storage), [5, 15, 20]);
-    // The next write continues beyond the mark.
+    // The next write continues after the high water mark.
     let write = counting(&storage, false);
     let tasks = write.tasks(2).unwrap();
     let fragments = [
@@ -300,7 +302,7 @@ fn fragments_with_the_same_values_are_refused_and_others_may_be_committed() {
     let write = counting(&storage, false);
     let tasks = write.tasks(2).unwrap();
     let first = counted(&storage, &tasks[0], &[1], None).unwrap();
-    // The same worker runs again, and another one has a different number.
+    // One worker runs twice, and another worker has a wrong number.
     let again = counted(&storage, &tasks[0], &[1], None).unwrap();
     let other = counted(&storage, &write.tasks(3).unwrap()[1], &[2], None).unwrap();
     for (fragments, expected) in [
@@ -344,7 +346,7 @@ fn two_writes_that_count_conflict_and_given_values_are_free() {
     assert_eq!(numbers(&storage), [5, 70]);
 }
 
-/// The rows of one task may have values or lack them, if the column accepts values.
+/// If the identity column accepts values, some rows of a task may have a value and others may lack one.
 #[test]
 fn a_task_counts_only_the_rows_that_lack_a_value() {
     let (_directory, storage) = table();
@@ -367,7 +369,7 @@ fn a_task_counts_only_the_rows_that_lack_a_value() {
         assert_eq!(mixed.is_ok(), accepts_values);
         let fragment = task.fragment(writer).unwrap();
         assert_eq!(fragment.num_rows(), if accepts_values { 4 } else { 2 });
-        // If all values are generated, a fragment with more rows than values must be damaged.
+        // If all values are generated, a fragment that has more rows than values is damaged.
         let mut forged: Value = serde_json::from_str(&fragment.to_json().unwrap()).unwrap();
         *forged.pointer_mut("/counted/values/n").unwrap() = json!([10, 10]);
         let forged = write.check(&[Fragment::from_json(&forged.to_string()).unwrap()]);

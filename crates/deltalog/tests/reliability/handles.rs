@@ -1,5 +1,5 @@
-//! Handles of tables: their newest snapshots, the commits of their logs, and the operations that their properties
-//! allow. Protocol: "Delta Log Entries", "Metadata Cleanup", "Append-only Tables".
+//! Handles of tables: they return the newest snapshot, the commits of the log, and whether table properties allow an
+//! operation. Protocol: "Delta Log Entries", "Metadata Cleanup", "Append-only Tables".
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -21,7 +21,7 @@ use crate::common::{
 const LONG: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A table of four versions with a clock that the test moves, and a handle that was just opened.
+/// A table of four versions, a handle that was just opened, and a clock that the test advances.
 struct Watched {
     store: FaultyStore,
     storage: Storage,
@@ -62,10 +62,10 @@ fn kind<T>(result: deltalog::Result<T>) -> ErrorKind {
 fn a_recent_answer_makes_no_request_and_the_next_one_is_newer() {
     let watched = Watched::new();
     write_commit(&watched.storage, 4, &[add_line("4")]);
-    // The store does not answer, and the call does not wait.
+    // The call returns without waiting, although the store does not answer.
     watched.store.fail(|_, _| Some(Fault::LostBefore));
     assert_eq!(watched.recent().unwrap(), 3);
-    assert_eq!(watched.store.take_calls().len(), 1, "the refresh behind the answer");
+    assert_eq!(watched.store.take_calls().len(), 1, "the refresh in the background");
     watched.store.heal();
     assert_eq!(watched.recent().unwrap(), 3);
     assert_eq!(watched.recent().unwrap(), 4);
@@ -82,11 +82,11 @@ fn an_answer_is_never_older_than_the_limit() {
     }
     write_commit(&watched.storage, 8, &[add_line("more")]);
     assert_eq!(watched.table.recent_snapshot(Duration::ZERO).unwrap().version(), 8);
-    // If the clock was set back, the age is unknown.
+    // If the clock was set back, the age of the snapshot is unknown.
     write_commit(&watched.storage, 9, &[add_line("more")]);
     watched.pass(-10_000_000);
     assert_eq!(watched.recent().unwrap(), 9);
-    // From then on, the age is known again.
+    // After the refresh, the age is known again.
     watched.store.fail(|_, _| Some(Fault::Denied));
     watched.pass(900);
     assert_eq!(watched.recent().unwrap(), 9);
@@ -94,7 +94,7 @@ fn an_answer_is_never_older_than_the_limit() {
     assert_eq!(kind(watched.recent()), ErrorKind::PermissionDenied);
 }
 
-/// The answers continue until they are too old. Then the caller gets the error.
+/// If refreshes fail, the handle returns the kept snapshot until it is too old. Then the caller gets the error.
 #[test]
 fn a_refresh_that_fails_is_raised_when_the_answer_is_too_old() {
     let watched = Watched::new();
@@ -130,8 +130,8 @@ fn a_replaced_table_is_seen_by_the_next_call() {
     }
 }
 
-/// Holds back a listing: reports when it is done, and returns it only after a message. Only affects the first listing
-/// after it was armed.
+/// Holds back one listing: it sends a message when the listing is done, and returns the listing only after a message
+/// arrives. It affects only the first listing after it was armed.
 #[derive(Default)]
 struct SlowListing(Mutex<Option<(Sender<()>, Receiver<()>)>>);
 
@@ -158,8 +158,8 @@ impl Director for SlowListing {
 }
 
 /// Slows down a refresh of a table with four versions, and lets `replace` change the table after the refresh has listed
-/// the log and before the listing is returned. Returns the first snapshot, the result of the slow refresh, and the kept
-/// snapshot.
+/// the log and before the listing is returned. Returns the first snapshot, the result of the slow refresh, and the
+/// snapshot that the handle keeps.
 fn slow_look(replace: impl FnOnce(&Storage)) -> [Snapshot; 3] {
     let director = Arc::new(SlowListing::default());
     let store = Store::new(Arc::<Mutex<Objects>>::default(), Arc::clone(&director) as Arc<dyn Director>);
@@ -187,14 +187,14 @@ fn a_slow_look_at_a_place_does_not_bring_a_replaced_table_back() {
     }
 }
 
-/// A backup of the table with fewer versions replaces it.
+/// While a refresh is slow, the table is replaced with an older backup, which has fewer versions.
 #[test]
 fn a_slow_look_at_a_place_does_not_bring_lost_versions_back() {
     let [_, slow, kept] = slow_look(|storage| storage.delete(&LogFileName::Commit(3).path()).unwrap());
     assert_eq!((slow.version(), kept.version()), (2, 2));
 }
 
-/// Threads share a handle, and other writers commit: no thread sees an older version after a newer one.
+/// Threads share a handle while other writers commit. No thread ever sees an older version after a newer one.
 #[test]
 fn a_handle_never_goes_back() {
     let watched = Watched::new();
@@ -218,7 +218,7 @@ fn a_handle_never_goes_back() {
     assert_eq!(watched.table.snapshot().unwrap().version(), 23);
 }
 
-/// Without a `Background`, the answers do not depend on timing.
+/// Without a `Background`, which snapshot is returned does not depend on timing.
 #[test]
 fn without_a_background_a_recent_answer_is_refreshed_when_it_is_too_old() {
     let (_, storage) = empty();
@@ -250,7 +250,7 @@ fn commits_come_by_version_up_to_the_newest() {
     assert_eq!(rows, [(0, 2), (1, 1), (2, 1), (3, 2)]);
     assert_eq!(found[3].info.as_ref().and_then(|info| info.operation.as_deref()), Some("WRITE"));
     assert!(found[2].info.is_none());
-    // Commits are read one after the other, and only when they are requested.
+    // Commits are read one by one, and only when they are requested.
     let mut commits = opened.commits(2).unwrap();
     store.take_calls();
     assert_eq!(commits.next().unwrap().unwrap().version, 2);
@@ -281,7 +281,7 @@ fn commits_that_are_gone_are_typed_errors() {
     assert_eq!(kind(commits.next().unwrap()), ErrorKind::VersionNotFound);
     assert_eq!(kind(opened.commits(4)), ErrorKind::VersionNotFound);
     assert_eq!(entries(&opened, 5).unwrap().len(), 7);
-    // Newer versions begin with the checkpoint of version 8 and need the commits after it.
+    // Newer versions are read from the checkpoint of version 8 and the commits after it.
     for (missing, expected) in [(7, ErrorKind::VersionNotFound), (9, ErrorKind::CorruptLog)] {
         storage.delete(&LogFileName::Commit(missing).path()).unwrap();
         assert_eq!(kind(opened.commits(missing)), expected);
@@ -322,7 +322,7 @@ fn properties_say_how_long_files_are_kept_and_whether_rows_may_go() {
     }
 }
 
-/// Time travel of a handle does not lead to another table.
+/// If the table was replaced, time travel with an old handle does not return versions of the new table.
 #[test]
 fn other_versions_are_those_of_the_same_table() {
     let (_, storage) = empty();

@@ -1,4 +1,4 @@
-//! The crate's replay of random histories is compared with a naive one. Protocol: "Action Reconciliation",
+//! The crate's replay of random histories is compared with a naive replay. Protocol: "Action Reconciliation",
 //! "Checkpoints".
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +39,7 @@ pub enum Step {
     Application(usize, i64),
     Domain(usize, bool),
     Retention(Option<&'static str>),
-    /// Sets for how many days the log is retained.
+    /// Sets the number of days for which tombstones are kept.
     LogRetention(i64),
     Protocol(i64),
 }
@@ -156,8 +156,8 @@ pub fn write_history(history: &[Vec<Step>]) -> Storage {
     storage
 }
 
-/// Returns the contents of a snapshot as a table of the oracle, without tombstones. Tombstones are only in checkpoints,
-/// where they are compared.
+/// Returns the content of a snapshot in the oracle's form, without tombstones. Only checkpoints contain tombstones, so
+/// they are compared there.
 pub fn contents(snapshot: &Snapshot) -> Table {
     let files = live(snapshot).unwrap();
     let live: BTreeMap<Key, i64> =
@@ -188,7 +188,7 @@ pub fn unexpired(table: &Table) -> BTreeSet<Key> {
     let retention = match table.configuration.get("delta.deletedFileRetentionDuration").map(String::as_str) {
         None => WEEK_MS,
         Some("interval 1 hour") => HOUR_MS,
-        // With an invalid retention, no tombstone that has a time expires.
+        // If the retention is invalid, tombstones with a time never expire.
         Some(_) => i64::MAX,
     };
     let kept = |(_, time): &(u64, Option<i64>)| time.is_some_and(|time| NOW_MS - time <= retention);
@@ -229,7 +229,8 @@ proptest! {
         }
     }
 
-    /// Checkpoints are written at any versions, in any order. Later ones are based on earlier ones.
+    /// Checkpoints are written for random versions in random order. A checkpoint is based on the one before it, if
+    /// there is one.
     #[test]
     fn checkpoints_and_later_commits_agree_with_the_naive_replay(
         history in history(), at in vec(any::<Index>(), 1..3),
@@ -257,8 +258,8 @@ proptest! {
         }
     }
 
-    /// A snapshot that is refreshed from time to time, while checkpoints are written, has the same contents as a newly
-    /// opened one.
+    /// A snapshot that is refreshed now and then while checkpoints are written has the same content as a newly opened
+    /// snapshot.
     #[test]
     fn refreshing_agrees_with_opening(history in history(), events in vec((any::<bool>(), 0..4u8), 10)) {
         let (_, storage) = empty();

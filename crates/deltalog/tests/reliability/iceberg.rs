@@ -1,5 +1,5 @@
 //! Files of tables with Iceberg compatibility, or with partition columns in files. Protocol: "Iceberg Compatibility
-//! V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests for comments.
+//! V1", "Iceberg Compatibility V2"; protocol RFC: "Iceberg Compatibility V3".
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ fn write(storage: &Storage, properties: &[(&str, &str)]) -> Result<()> {
     pending.commit_or_fail(files, Operation::new("WRITE")).map(drop)
 }
 
-/// Returns the ids of columns and their parts in a file, by the paths of physical names. Repeated groups have no ids.
+/// Returns the field ids of a file's columns and their parts, by paths of physical names. Repeated groups have no ids.
 fn ids(group: &Type, parent: &str, found: &mut BTreeMap<String, Option<i32>>) {
     for field in group.get_fields() {
         let (info, place) = (field.get_basic_info(), format!("{parent}{}", field.name()));
@@ -61,7 +61,7 @@ fn ids(group: &Type, parent: &str, found: &mut BTreeMap<String, Option<i32>>) {
     }
 }
 
-/// Returns the ids of the columns and parts of all data files in the store.
+/// Returns the field ids in all data files of the store.
 fn schemas(store: &FaultyStore, storage: &Storage) -> Vec<BTreeMap<String, Option<i32>>> {
     let paths = store.objects().list("t", "").into_iter().map(|entry| entry.path);
     let paths = paths.filter(|path| path.ends_with(".parquet") && !path.contains("_delta_log"));
@@ -75,7 +75,7 @@ fn schemas(store: &FaultyStore, storage: &Storage) -> Vec<BTreeMap<String, Optio
     paths.map(read).collect()
 }
 
-/// Returns the ids that the schema of the table has, by the same paths.
+/// Returns the field ids in the table's schema, by paths of physical names.
 fn ids_of_the_log(newest: &Snapshot) -> BTreeMap<String, Option<i32>> {
     let mut found = BTreeMap::new();
     let number = |id: &Value| id.as_i64().and_then(|id| i32::try_from(id).ok());
@@ -106,7 +106,8 @@ fn files_have_the_ids_of_the_log_and_the_partition_columns() {
     }
 }
 
-/// "Require that Deletion Vectors are not active", in a new table and when the compatibility begins.
+/// "Require that Deletion Vectors are not active": for a new table, and when an existing table enables the
+/// compatibility.
 #[test]
 fn deletion_vectors_and_version_2_exclude_each_other() {
     let refused = |outcome: Result<()>, expected: &str| {

@@ -19,7 +19,7 @@ use crate::common::{
     add, append, creation, empty, environment, first_lines, metadata_line, table, write_commit,
 };
 
-/// An operation on a table.
+/// A commit of this crate or of another writer.
 #[derive(Debug, Clone)]
 enum Step {
     /// This crate appends files with these sizes, and possibly records the progress of an application.
@@ -128,7 +128,8 @@ fn committed(transaction: Transaction) -> bool {
     matches!(transaction.commit().unwrap(), Outcome::Committed(_))
 }
 
-/// Carries out the steps, each on the newest version or on one that was opened earlier; returns the number of versions.
+/// Carries out the steps, each based on the newest version or on a snapshot that was opened earlier. Returns the
+/// number of versions.
 fn carry_out(storage: &Storage, steps: &[(Step, bool)]) -> u64 {
     let environment = environment();
     let newest = || Snapshot::open(storage, None).unwrap();
@@ -186,15 +187,15 @@ fn start(storage: &Storage) {
     let file = files(0, &[11]).remove(0);
     let file = deltalog::engine::protocol::Action::Add(file).to_json_line().unwrap();
     write_commit(storage, 0, &[protocol.to_string(), metadata_line(&properties), file]);
-    // To write the checksum of its first commit, this crate counts the files.
+    // This crate counts the files to write the checksum of its first commit.
     append(&Snapshot::open(storage, None).unwrap(), "first", &environment()).commit_or_fail().unwrap();
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// Whatever this crate and other writers commit, every checksum agrees with the log in every field. Every version
-    /// of this crate that follows one of its own versions has a checksum.
+    /// Whatever this crate and other writers commit, every field of every checksum agrees with the log. If this crate
+    /// writes two versions in a row, the second one has a checksum.
     #[test]
     fn every_checksum_agrees_with_the_log(steps in vec((step(), any::<bool>()), 1..25)) {
         let (_, storage) = empty();
@@ -256,12 +257,12 @@ fn an_existing_file_is_not_replaced() {
     let base = Snapshot::open(&storage, None).unwrap();
     append(&base, "b", &environment()).commit_or_fail().unwrap();
     assert_eq!(storage.read(&path).unwrap(), "another");
-    // The next version starts from the checksum before the damaged one.
+    // The next version's checksum is computed from the one before the damaged checksum.
     append(&Snapshot::open(&storage, Some(1)).unwrap(), "c", &environment()).commit_or_fail().unwrap();
     assert_eq!(read(&storage, 3).unwrap()["numFiles"], 3);
 }
 
-/// A checksum that cannot be written does not fail the commit, either.
+/// If a checksum cannot be written, the commit still succeeds.
 #[test]
 fn a_checksum_needs_no_listing_and_no_file_list() {
     let (store, storage) = table(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
@@ -284,7 +285,7 @@ fn a_checksum_needs_no_listing_and_no_file_list() {
     assert_eq!(read(&storage, 12), None);
 }
 
-/// A table without checksums gets them at the next checkpoint, for which the files are counted.
+/// A table without checksums gets one with the next checkpoint, because the files are counted for it.
 #[test]
 fn a_missing_checksum_is_made_up_for_at_the_next_checkpoint() {
     let (_, storage) = empty();
@@ -298,7 +299,7 @@ fn a_missing_checksum_is_made_up_for_at_the_next_checkpoint() {
     }
 }
 
-/// If a table has no checkpoint, its commits are in memory.
+/// If a table has no checkpoint, all its actions are in memory, so its checksum can be computed at once.
 #[test]
 fn a_small_table_without_checksums_gets_them_at_once() {
     let (_, storage) = empty();
@@ -348,8 +349,8 @@ fn falsify(storage: &Storage, version: u64) {
     storage.put(&LogFileName::Checksum(version).path(), checksum.to_string().into()).unwrap();
 }
 
-/// A checksum of another writer, or of an earlier release, may be wrong. "Writers MUST NOT overwrite" it, but the next
-/// checkpoint counts again.
+/// A checksum that another writer or an earlier release wrote may be wrong. "Writers MUST NOT overwrite" it, but the
+/// next checkpoint counts the files again.
 #[test]
 fn a_wrong_number_of_files_is_not_carried_on_for_ever() {
     let (_, storage) = table(&["a", "b", "c", "d", "e", "f", "g"]);
@@ -367,8 +368,8 @@ fn a_wrong_number_of_files_is_not_carried_on_for_ever() {
     }
 }
 
-/// If a checkpoint cannot be written, nothing is counted. The checksum is then derived from the previous one, and the
-/// next checkpoint verifies it.
+/// If a checkpoint cannot be written, files are not counted. The checksum is derived from the previous one instead,
+/// and the next checkpoint verifies it.
 #[test]
 fn a_checksum_is_written_if_its_checkpoint_is_not() {
     for is_false in [false, true] {
@@ -392,7 +393,8 @@ fn a_checksum_is_written_if_its_checkpoint_is_not() {
     }
 }
 
-/// The counts of a requested checkpoint are compared as well. The process then continues without that checksum.
+/// A checkpoint that the user requests also compares its counts with the checksum. If they differ, the process no
+/// longer uses that checksum.
 #[test]
 fn a_requested_checkpoint_reveals_a_wrong_number_of_files() {
     let (_, storage) = table(&["a", "b", "c", "d", "e", "f", "g"]);
@@ -404,7 +406,7 @@ fn a_requested_checkpoint_reveals_a_wrong_number_of_files() {
     assert!(read(&storage, 8).is_none_or(|checksum| checksum["numFiles"] == 8));
 }
 
-/// Whether an identifier has expired depends on the time at which the checksum is read.
+/// Transaction identifiers expire. Whether one has expired depends on the time at which the checksum is read.
 #[test]
 fn identifiers_that_expire_are_left_out() {
     let (_, storage) = empty();
@@ -415,7 +417,7 @@ fn identifiers_that_expire_are_left_out() {
     assert!(read(&storage, 1).unwrap().get("setTransactions").is_none());
 }
 
-/// A checksum belongs to a version, but there may be checksums for versions that do not exist.
+/// A checksum is ignored if the version to which it belongs does not exist.
 #[test]
 fn a_checksum_without_a_version_is_no_base() {
     let (_, storage) = table(&["a", "b"]);
@@ -429,7 +431,8 @@ fn a_checksum_without_a_version_is_no_base() {
     assert!(Snapshot::open(&storage, None).unwrap().verify().unwrap().is_ok());
 }
 
-/// Beyond twenty files, a checksum does not list them. Files that a commit of this crate adds again were live.
+/// A checksum of more than twenty files does not list the files. If a commit of this crate adds files again with new
+/// statistics, the totals stay the same, because these files were live before.
 #[test]
 fn statistics_that_are_computed_again_change_no_total() {
     let (_, storage) = empty();
@@ -443,7 +446,7 @@ fn statistics_that_are_computed_again_change_no_total() {
     assert!(Snapshot::open(&storage, None).unwrap().verify().unwrap().is_ok());
 }
 
-/// Totals are also kept if another process has computed statistics again, after the version on which a commit is based.
+/// Totals also stay known if another process has committed new statistics after the version on which a commit is based.
 #[test]
 fn totals_are_carried_over_statistics_that_others_have_computed_again() {
     let (_, storage) = empty();
@@ -459,7 +462,8 @@ fn totals_are_carried_over_statistics_that_others_have_computed_again() {
     assert!(Snapshot::open(&storage, None).unwrap().verify().unwrap().is_ok());
 }
 
-/// It is not known what other writers mean by an `add`: they may add live files again.
+/// Other writers may add live files again, so their `add` actions can be counted only while the checksum lists all
+/// files.
 #[test]
 fn totals_are_carried_over_a_commit_of_another_writer_while_all_files_are_listed() {
     for files in [3, 30] {

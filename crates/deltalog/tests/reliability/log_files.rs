@@ -1,4 +1,4 @@
-//! Damaged logs. Protocol: "Delta Log Entries", "Checkpoint Naming Scheme", "Last Checkpoint File".
+//! Logs that are damaged or unusual. Protocol: "Delta Log Entries", "Checkpoint Naming Scheme", "Last Checkpoint File".
 
 use std::fs::File;
 use std::time::{Duration, SystemTime};
@@ -49,7 +49,7 @@ fn a_refresh_does_not_skip_a_gap() {
     assert_eq!((error.kind(), error.version()), (ErrorKind::CorruptLog, Some(4)));
 }
 
-/// The listing of a directory to which commits are being added may contain N + 1 but not N.
+/// While commits are being added to a directory, a listing may contain commit N + 1 but not commit N.
 #[test]
 fn commits_missing_only_from_the_listing_are_found() {
     for hidden in [&["0.json"][..], &["3.json"], &["5.json", "6.json"], &["1.json", "5.json", "6.json"]] {
@@ -130,7 +130,7 @@ fn empty_and_incomplete_checkpoints_are_ignored() {
     let names = [
         vec!["00000000000000000005.checkpoint.parquet"],
         vec!["00000000000000000005.checkpoint.0000000001.0000000002.parquet"],
-        // These parts belong to two incomplete sets.
+        // These parts belong to two different incomplete checkpoints.
         vec![
             "00000000000000000005.checkpoint.0000000001.0000000002.parquet",
             "00000000000000000005.checkpoint.0000000002.0000000003.parquet",
@@ -240,9 +240,9 @@ fn errors_of_missing_versions_list_the_available_ones() {
     }
 }
 
-/// "Metadata Cleanup": a clean-up has kept version 10 and later ones, and a slow writer has since written a checkpoint
-/// of version 3, for which some commits may remain. Files that are missing below the newest checkpoint do not mean
-/// damage.
+/// "Metadata Cleanup": a clean-up has kept version 10 and all later versions. Afterwards a slow writer has written a
+/// checkpoint of version 3, and some commits after it may remain. If files below the newest checkpoint are missing,
+/// the log is not damaged.
 #[test]
 fn a_gap_below_a_checkpoint_is_no_damage() {
     for (strays, ranges) in [
@@ -295,7 +295,7 @@ fn a_gap_below_a_checkpoint_is_no_damage() {
     }
 }
 
-/// A file may have any version. The work must not grow with the number of versions below it.
+/// The name of a stray file may contain any version. The work must not grow with the number of versions below it.
 #[test]
 fn a_stray_version_costs_neither_memory_nor_time() {
     let storage = log(4);
@@ -317,7 +317,7 @@ fn a_stray_version_costs_neither_memory_nor_time() {
     append(&held, "x", &environment()).commit_or_fail().unwrap();
 }
 
-/// A listing that lags behind shows a gap that does not exist: history and times still cover all commits.
+/// A listing that lags behind shows a gap that does not exist. History and time travel still cover all commits.
 #[test]
 fn commits_missing_only_from_the_listing_have_their_times() {
     let (store, storage) = empty();
@@ -330,7 +330,7 @@ fn commits_missing_only_from_the_listing_have_their_times() {
     assert_eq!(versions(&storage), (0..8).rev().collect::<Vec<_>>());
 }
 
-/// A file time that is not later than the previous one is set to one millisecond after it.
+/// If a commit's file time is not later than the previous commit's, its time is one millisecond after the previous one.
 #[test]
 fn time_travel_makes_file_times_monotonic() {
     let directory = tempfile::tempdir().unwrap();

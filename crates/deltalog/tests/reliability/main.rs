@@ -1,7 +1,7 @@
-//! Tests of the crate's guarantees for commits, replay and the log: with a store that fails, with many
-//! writers, and against a naive replay.
+//! Tests of the crate's guarantees for commits, replay and the log. They use stores that fail, many writers, and
+//! comparisons with a naive replay.
 //!
-//! The tests share one binary, because linking takes most of the build time.
+//! All tests are in one binary, because linking takes most of the build time.
 
 #![allow(
     clippy::disallowed_methods,

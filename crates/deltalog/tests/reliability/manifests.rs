@@ -47,7 +47,7 @@ fn file(path: &str, p: Option<&str>, q: Option<&str>) -> Add {
     file
 }
 
-/// Adds these files, and removes those whose paths contain `removed`, if it is not empty.
+/// Adds files. If `removed` is not empty, also removes the files whose paths contain it.
 fn commit(storage: &Storage, files: &[Add], removed: &str) -> Result<()> {
     let base = Snapshot::open(storage, None)?;
     let mut transaction = match removed {
@@ -58,7 +58,7 @@ fn commit(storage: &Storage, files: &[Add], removed: &str) -> Result<()> {
     transaction.commit_or_fail().map(drop)
 }
 
-/// Returns all manifests: their paths with their lines.
+/// Returns the lines of all manifests, by their paths.
 fn manifests(storage: &Storage) -> BTreeMap<String, Vec<String>> {
     let listed = storage.list_after("_symlink_format_manifest", "").unwrap();
     let text = |name: &str| {
@@ -105,7 +105,7 @@ fn a_table_without_partitions_has_one_manifest() {
     assert_eq!(manifests(&storage), expected(&[("manifest", &["a", "b"])]));
 }
 
-/// If the table requests it, manifests are updated after each commit.
+/// If the table property asks for it, manifests are updated after each commit.
 #[test]
 fn manifests_are_kept() {
     let (store, storage) = partitioned(&[(ENABLED, "true")]);
@@ -123,7 +123,7 @@ fn manifests_are_kept() {
         manifests(&storage),
         expected(&[("p=1/q=1/manifest", &["a"]), ("p=2/q=1/manifest", &["b", "c"])])
     );
-    // A writer that has only seen an older version also includes the files of other writers in its manifests.
+    // If a commit is based on an older version, the manifests also include files that other writers have added since.
     let mut late = Transaction::new(&base, Operation::new("WRITE"), &environment()).unwrap();
     late.add_files(&[file("d", Some("3"), None)]).unwrap();
     late.commit_or_fail().unwrap();
@@ -137,8 +137,8 @@ fn manifests_are_kept() {
     assert_eq!(manifests(&storage), expected(&[("p=1/q=1/manifest", &["e", "f"])]));
 }
 
-/// With every fault at each request of a commit and of the work after it, the commit succeeds or fails as without
-/// manifests, and manifests can be generated afterwards.
+/// Each request of a commit and of the manifests' update fails in every way. The commit succeeds or fails as it would
+/// without manifests, and manifests can be generated afterwards.
 #[test]
 fn a_commit_stands_whatever_becomes_of_its_manifests() {
     stay_alone();
@@ -161,7 +161,7 @@ fn a_commit_stands_whatever_becomes_of_its_manifests() {
             let result = catch_unwind(AssertUnwindSafe(|| run(&storage)));
             store.heal();
             let context = format!("{fault:?} at {call:?}");
-            // A crash during the work after a commit is like any other failure, unless there are more requests.
+            // A crash while manifests are updated is like any other failure, unless more requests would follow.
             assert!(fault.is_crash() || matches!(result, Ok(Ok(()))), "{context}");
             assert_eq!(newest(&storage).version(), 2, "{context}");
             generate_manifests(&newest(&storage)).unwrap();
@@ -171,7 +171,7 @@ fn a_commit_stands_whatever_becomes_of_its_manifests() {
     }
 }
 
-/// With several concurrent writers, the last one leaves the manifests of the newest version.
+/// After several writers have committed concurrently, the manifests are those of the newest version.
 #[test]
 fn manifests_of_several_writers_are_those_of_the_newest_version() {
     let (_store, storage) = partitioned(&[(ENABLED, "true")]);
@@ -210,7 +210,7 @@ fn manifests_of_several_writers_are_those_of_the_newest_version() {
     assert_eq!(manifests(&storage), expected);
 }
 
-/// Adds a file, without an update of manifests. Returns the version.
+/// Adds a file without updating the manifests. Returns the version.
 fn append_to(storage: &Storage) -> u64 {
     let version = newest(storage).version() + 1;
     let add = serde_json::json!({"add": {
@@ -221,8 +221,8 @@ fn append_to(storage: &Storage) -> u64 {
     version
 }
 
-/// Another writer commits each time that a manifest is written. The update still ends: GENERATE with an error, and the
-/// update after a commit with a warning.
+/// Another writer commits each time a manifest is written. The update still ends: GENERATE fails with an error, and
+/// the update after a commit logs a warning.
 #[test]
 fn an_update_ends_though_others_go_on_committing() {
     let busy = || {
@@ -230,7 +230,7 @@ fn an_update_ends_though_others_go_on_committing() {
         commit(&storage, &[file("a", Some("1"), Some("1"))], "").unwrap();
         let (other, mut version) = (storage_in(&store.reconnect()), 1);
         store.fail(move |_, call| {
-            // There are at most 200 such commits.
+            // The other writer makes at most 200 commits, so the test ends in any case.
             if call.path.contains("symlink") && matches!(call.op, Op::Put | Op::Create) && version < 200 {
                 let other = other.clone();
                 version = std::thread::spawn(move || append_to(&other)).join().unwrap();
@@ -258,7 +258,7 @@ fn an_update_ends_though_others_go_on_committing() {
 fn manifests_that_would_lie_are_refused() {
     let (_directory, storage) = table(&[]);
     generate_manifests(&newest(&storage)).unwrap();
-    // Deletion vectors are allowed, but there are none yet.
+    // The table allows deletion vectors, but has none yet.
     let both = alter_table(&newest(&storage), &property(ENABLED, "true"), Default::default(), &environment());
     let error = both.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");

@@ -45,7 +45,7 @@ fn every_append_is_committed_exactly_once() {
     }
     let versions: BTreeSet<u64> = commits.iter().flatten().map(|committed| committed.version).collect();
     let last = (WRITERS * APPENDS) as u64;
-    assert!(versions.into_iter().eq(1..=last), "the versions are contiguous and each has one owner");
+    assert!(versions.into_iter().eq(1..=last), "the versions are consecutive and each has one writer");
     let some = commits[WRITERS / 2].last().unwrap();
     assert_eq!(versions_of(&storage, some), [some.version]);
     let snapshot = Snapshot::open(&storage, None).unwrap();
@@ -55,6 +55,6 @@ fn every_append_is_committed_exactly_once() {
         .collect();
     expected.sort();
     assert_eq!(paths(&snapshot), expected);
-    // Guards against starving writers. The time depends mostly on the disk and on other load.
+    // The limit detects writers that never win. The time depends mostly on the disk and on other load.
     assert!(took < Duration::from_secs(90), "{took:?}");
 }

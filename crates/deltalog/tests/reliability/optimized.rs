@@ -1,5 +1,5 @@
-//! Files are rewritten as fewer files, while other writers commit. Protocol: "Add File and Remove File", "Deletion
-//! Vectors", "Row Tracking".
+//! OPTIMIZE rewrites many files as fewer files while other writers commit. Protocol: "Add File and Remove File",
+//! "Deletion Vectors", "Row Tracking".
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ pub fn request() -> OptimizeRequest {
     OptimizeRequest::default()
 }
 
-/// Returns a request that `set` has changed.
+/// Returns an OPTIMIZE request with the settings that `set` makes.
 pub fn with(set: impl FnOnce(&mut OptimizeRequest)) -> OptimizeRequest {
     let mut request = request();
     set(&mut request);
@@ -46,7 +46,7 @@ pub fn adds(snapshot: &Snapshot) -> Vec<Add> {
     listed_files(snapshot, None).unwrap().into_iter().map(|file| file.add).collect()
 }
 
-/// Returns the files of the directory that hold data or deletion vectors.
+/// Returns the table's files with rows or deletion vectors.
 fn stored(directory: &TempDir) -> usize {
     let names = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
     names.filter(|name| !name.to_str().unwrap().starts_with('_')).count()
@@ -66,7 +66,7 @@ fn small_files_become_one_with_the_same_rows_in_their_order() {
     let [file] = adds(&new).try_into().unwrap();
     assert!(!file.data_change && file.deletion_vector.is_none());
     assert!(file.stats.unwrap().contains("\"numRecords\":47"));
-    // A second run has nothing to do.
+    // A second OPTIMIZE has nothing to do.
     let again = optimize(&new, request(), &environment()).unwrap();
     assert!(again.commits.is_empty() && again.metrics.removed.count() == 0);
     assert_eq!(newest(&storage).version(), new.version());
@@ -165,15 +165,16 @@ fn deletes_of_others_are_carried_over() {
     let vectors: Vec<Add> = adds(&new).into_iter().filter(|add| add.deletion_vector.is_some()).collect();
     assert_eq!(vectors.len(), 1);
     assert!(vectors[0].stats.as_ref().unwrap().contains("\"tightBounds\":false"));
-    // There are 5 old data files, 3 new ones, and 5 files with vectors: 2 old ones, 2 of other writers, and the new
-    // one.
+    // There are 5 old and 3 new data files, and 5 files with deletion vectors: 2 old ones, 2 that other writers wrote,
+    // and the new one.
     assert_eq!(stored(&directory), 4 + 3 + 4);
     for version in 0..=new.version() {
         ids(&Snapshot::open(&storage, Some(version)).unwrap());
     }
 }
 
-/// Each of several commits takes into account other commits since the files were read, not only the first one does.
+/// If OPTIMIZE makes several commits, each of them takes into account what other writers have deleted since the files
+/// were read.
 #[test]
 fn deletes_of_others_are_carried_over_to_each_commit() {
     let (_directory, storage) = small_files(4, &[]);
@@ -187,7 +188,7 @@ fn deletes_of_others_are_carried_over_to_each_commit() {
     assert_eq!(ids(&newest(&storage)), expected);
 }
 
-/// Rows whose file another writer removes in the meantime do not come back.
+/// If another writer removes a file while OPTIMIZE rewrites it, its rows do not come back.
 #[test]
 fn a_bin_whose_files_others_have_removed_is_given_up() {
     let (directory, storage) = small_files(4, &[]);
@@ -200,10 +201,10 @@ fn a_bin_whose_files_others_have_removed_is_given_up() {
     assert_eq!((done.commits.len(), done.metrics.given_up, done.metrics.added.count()), (1, 1, 1));
     let expected: Vec<i64> = (0..10).chain(20..40).collect();
     assert_eq!(ids(&newest(&storage)), expected);
-    // The new file of the other bin was deleted.
+    // The new file of the bin that was not committed has been deleted.
     assert_eq!(stored(&directory), 4 + 1);
 
-    // If all bins must be given up, nothing is committed.
+    // If no bin can be committed, there is no commit.
     let base = newest(&storage);
     let other = storage.clone();
     let environment = meanwhile(move || delete_rows(&other, "id >= 0"), 1);
@@ -220,7 +221,7 @@ fn a_change_of_the_metadata_is_a_conflict_that_leaves_nothing() {
     let change = TableChange::SetProperties([("delta.enableDeletionVectors".into(), "false".into())].into());
     let environment = meanwhile(
         move || {
-            // The vectors are carried over only if the table still allows them.
+            // Deletes of other writers can only be carried over if the table still allows deletion vectors.
             delete_rows(&other, "id = 5");
             alter_table(&newest(&other), &change, Default::default(), &environment()).unwrap();
         },
@@ -274,7 +275,8 @@ fn row_ids_stay() {
     assert_eq!((before.len(), newest(&storage).totals().unwrap().files), (29, 1));
 }
 
-/// REORG … APPLY (PURGE): files with vectors are chosen, no matter how large they are and how few rows are deleted.
+/// REORG … APPLY (PURGE) rewrites all files with deletion vectors, however large they are and however few rows are
+/// deleted.
 #[test]
 fn a_purge_leaves_no_vector() {
     let (_directory, storage) = small_files(4, &[]);
@@ -325,12 +327,12 @@ fn a_purge_keeps_clustered_files_apart() {
     let done = optimize(&newest(&storage), request, &environment()).unwrap();
     assert_eq!((done.metrics.added.count(), done.metrics.removed.count()), (3, 3));
     assert_eq!(ids(&newest(&storage)), before);
-    // Their rows are as close together as before, so a compaction does not touch them.
+    // The purged files are clustered as well as before, so a compaction does not rewrite them.
     let clustered = adds(&newest(&storage)).into_iter().filter(|add| add.clustering_provider.is_some());
     assert_eq!(clustered.count(), 2);
 }
 
-/// "Column Mapping": files contain dropped columns until a purge, and a new column of the same name does not show their
+/// "Column Mapping": files contain dropped columns until a purge. A new column of the same name does not show the old
 /// values.
 #[test]
 fn a_purge_leaves_no_dropped_column() {
@@ -344,7 +346,7 @@ fn a_purge_leaves_no_dropped_column() {
     let field = deltalog::StructField::new("more", deltalog::PrimitiveType::Long, true);
     let added = deltalog::NewColumn::new(deltalog::ColumnPath::new([""; 0]), field);
     change(&TableChange::AddColumns(vec![added.clone()]));
-    // A file that lacks a column does not need to be purged.
+    // A file without the dropped column does not need to be purged.
     assert!(purge().commits.is_empty());
     update(&newest(&storage), &[("more".to_owned(), "id".to_owned())], None, Request::new(&environment()))
         .unwrap();
@@ -356,7 +358,7 @@ fn a_purge_leaves_no_dropped_column() {
     assert!(purge().commits.is_empty());
 }
 
-/// A file that cannot be read is an error before anything is written.
+/// If a file cannot be read, the purge fails before it writes anything.
 #[test]
 fn a_purge_of_a_damaged_file_fails() {
     let (directory, storage) = small_files(2, &[]);
@@ -372,8 +374,7 @@ fn a_purge_of_a_damaged_file_fails() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Whatever other writers delete, before and during it, exactly the rows that were not deleted
-    /// remain.
+    /// No matter which rows other writers delete before and during an OPTIMIZE, exactly the other rows remain.
     #[test]
     fn no_row_is_lost_or_brought_back(
         files in 2..5_i64,
@@ -405,7 +406,8 @@ proptest! {
         let gone: BTreeSet<i64> =
             meanwhile_deleted.into_iter().flatten().chain(before).collect();
         let mut expected: Vec<i64> = (0..files * ROWS).filter(|id| !gone.contains(id)).collect();
-        // Without a commit, no id is drawn, so the other writers have done nothing.
+        // The other writers act when an id is drawn. If OPTIMIZE has nothing to commit, it draws no id, so they have
+        // done nothing.
         if newest(&storage).version() == base.version() {
             expected = ids(&base);
         }

@@ -1,5 +1,5 @@
-//! An OPTIMIZE commits while a statement runs: the statement finds the rows that were moved. Protocol: "Deletion
-//! Vectors", "Row Tracking".
+//! An OPTIMIZE commits while a DELETE or UPDATE runs. The statement finds its rows in the files to which they were
+//! moved. Protocol: "Deletion Vectors", "Row Tracking".
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::common::ids::{ROWS, delete_rows, environment, ids, meanwhile};
 use crate::common::newest;
 use crate::optimized::{adds, condition, request, row_ids, small_files, with};
 
-/// Statements that delete rows by vectors, and during which an OPTIMIZE commits, find the rows in the new files.
+/// A statement that deletes rows with vectors finds them in the new files if an OPTIMIZE commits before it.
 #[test]
 fn statements_that_are_overtaken_follow_the_rows() {
     let (_directory, storage) = small_files(4, &[]);
@@ -22,8 +22,8 @@ fn statements_that_are_overtaken_follow_the_rows() {
         let storage = storage.clone();
         meanwhile(
             move || {
-                // One row is in a vector when the OPTIMIZE begins. Another row is deleted while the OPTIMIZE writes
-                // files.
+                // One row is already deleted when the OPTIMIZE begins. Another row is deleted while the OPTIMIZE
+                // writes files.
                 let other = storage.clone();
                 let environment = meanwhile(move || delete_rows(&other, "id = 5"), 1);
                 let done = optimize(&newest(&storage), request(), &environment).unwrap();
@@ -45,8 +45,8 @@ fn statements_that_are_overtaken_follow_the_rows() {
     assert!(new.verify().unwrap().is_ok());
 }
 
-/// All rows of a file are deleted, with or without reading them. When the commit is made, they are in a file together
-/// with other rows.
+/// A statement deletes all rows of a file, with or without reading them. When it commits, the rows have been moved to
+/// a file that also has other rows.
 #[test]
 fn a_file_that_is_emptied_and_overtaken_is_followed() {
     for (condition, expected) in [("id < 10", 10..30_i64), ("id between 20 and 29", 0..20), ("id >= 0", 0..0)]
@@ -66,7 +66,8 @@ fn a_file_that_is_emptied_and_overtaken_is_followed() {
     }
 }
 
-/// An UPDATE finds its rows too. The remaining rows keep their row ids, and the change feed has each change once.
+/// An UPDATE also finds rows that an OPTIMIZE has moved. The remaining rows keep their row ids, and the change feed
+/// has each change once.
 #[test]
 fn an_update_that_is_overtaken_follows_the_rows() {
     let properties = [("delta.enableRowTracking", "true"), ("delta.enableChangeDataFeed", "true")];
@@ -90,7 +91,8 @@ fn an_update_that_is_overtaken_follows_the_rows() {
     assert!(new.verify().unwrap().is_ok());
 }
 
-/// A writer that followed a wrong tag would delete other rows, so any mismatch is a conflict.
+/// Tags in the log say where rows were moved. Following a wrong tag would delete other rows, so a tag that does not
+/// fit is a conflict.
 #[test]
 fn a_tag_that_cannot_be_right_is_not_followed() {
     let wrong: [(&str, &str, &str); 6] = [
@@ -121,7 +123,7 @@ fn a_tag_that_cannot_be_right_is_not_followed() {
     }
 }
 
-/// Rows that both statements delete are a conflict, as without an OPTIMIZE in between.
+/// If two statements delete the same row, they conflict, even if an OPTIMIZE moves the row in between.
 #[test]
 fn a_row_that_two_delete_is_a_conflict_after_it_was_moved() {
     let (_directory, storage) = small_files(4, &[]);
@@ -141,7 +143,7 @@ fn a_row_that_two_delete_is_a_conflict_after_it_was_moved() {
 }
 
 proptest! {
-    /// A DELETE during which other writers delete and move rows deletes exactly its own rows, or none.
+    /// If other writers delete and move rows while a DELETE runs, it deletes exactly its own rows, or none.
     #[test]
     fn an_overtaken_delete_deletes_its_own_rows(
         files in 2..5_i64,
@@ -181,14 +183,14 @@ proptest! {
         let is_done = match outcome {
             Ok(outcome) => {
                 if matches!(outcome, RowChangeOutcome::Unchanged(_)) && newest(&storage).version() == base.version() {
-                    // No id was drawn, so the other writers have done nothing.
+                    // The other writers act when an id is drawn. None was drawn, so they have done nothing.
                     return Ok(());
                 }
                 true
             }
             Err(error) => {
                 prop_assert_eq!(error.kind(), ErrorKind::CommitConflict);
-                // A conflict is only allowed if two writers deleted the same row.
+                // A conflict is correct only if two writers deleted the same row.
                 prop_assert!(live.iter().any(|id| own.contains(id) && gone.contains(id)), "{error}");
                 false
             }

@@ -1,4 +1,4 @@
-//! Writes whose data is computed from rows of the target table itself. Protocol: "Commit Provenance Information",
+//! Writes whose rows are computed from rows of the same table. Protocol: "Commit Provenance Information",
 //! `isBlindAppend`.
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn request(mode: SaveMode) -> WriteRequest {
     WriteRequest::new(deltalog::StructType::try_new(vec![field("id"), field("p")]).unwrap(), mode)
 }
 
-/// Returns a request to write data that are computed from the rows for which `predicate` is true.
+/// Returns a write request whose rows are computed from the rows for which `predicate` is true.
 fn computed(mode: SaveMode, predicate: &str) -> WriteRequest {
     let mut request = request(mode);
     let predicate = parse_predicate(predicate, "UTC", ParseMode::Strict).unwrap();
@@ -75,7 +75,8 @@ fn is_blind(storage: &Storage) -> bool {
     info["commitInfo"]["isBlindAppend"].as_bool().unwrap()
 }
 
-/// These commits are blind because no rows were read and no files were removed; the JVM connector records the same.
+/// These commits are recorded as blind appends, because they read no rows and remove no files. The JVM connector does
+/// the same.
 #[test]
 fn new_tables_and_changes_of_metadata_are_blind() {
     let storage = table("Serializable");
@@ -85,7 +86,7 @@ fn new_tables_and_changes_of_metadata_are_blind() {
     assert!(is_blind(&storage));
 }
 
-/// Returns overwrites of some rows. Each of them replaces partition 1, or the existing part of it.
+/// Returns overwrites with predicates. Each of them replaces partition 1, or all rows that it has.
 fn overwrites() -> Vec<WriteRequest> {
     let mut by_predicate = computed(SaveMode::Overwrite, "p = 2");
     by_predicate.replace_where = Some(ReplaceWhere::new("p = 1"));
@@ -132,7 +133,7 @@ fn a_commit_that_adds_such_rows_is_a_conflict_as_the_isolation_level_has_it() {
         }
         let storage = table(level);
         let read = newest(&storage);
-        // This append is not blind.
+        // This append has read rows, so it is not blind.
         write(&read, computed(SaveMode::Append, "p = 1"), &[(3, 2)]).unwrap();
         assert_eq!(reason(write(&read, computed(SaveMode::Append, "p = 2"), &[(2, 1)])), "concurrent_append");
     }
@@ -163,7 +164,7 @@ fn all_rows_are_those_of_every_file() {
     assert_eq!(reason(write(&read, request, &[(4, 4)])), "concurrent_append");
 }
 
-/// If it is unknown which version was read, later changes cannot be compared with it.
+/// A write that has read rows must state their version. Otherwise later changes cannot be checked for conflicts.
 #[test]
 fn what_was_read_has_a_version() {
     let storage = table("WriteSerializable");
@@ -171,7 +172,7 @@ fn what_was_read_has_a_version() {
     assert_eq!(begun.map(drop).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
-/// An append that was computed from the rows of a version is not moved to another one.
+/// If the rows of an append were computed from a version, they are not appended to a different version.
 #[test]
 fn rows_that_were_computed_are_not_moved_to_another_version() {
     let storage = table("Serializable");

@@ -1,4 +1,5 @@
-//! The base of a pending write, and the fate of its data files if it is not committed.
+//! Writes that are not committed yet: the version on which they are based, and the deletion of their files if they
+//! fail.
 
 use std::sync::Arc;
 
@@ -69,7 +70,7 @@ fn a_write_that_conflicts_deletes_its_files() {
     assert_eq!(data_files(&storage), 1);
 }
 
-/// Some file systems round the time of a file when they no longer cache it.
+/// Some file systems round a file's time once the file is no longer cached.
 #[test]
 fn a_commit_whose_file_time_changed_is_still_the_same_commit() {
     let directory = tempfile::tempdir().unwrap();
@@ -83,7 +84,7 @@ fn a_commit_whose_file_time_changed_is_still_the_same_commit() {
     assert_eq!(begin_on(&read, SaveMode::Append).and_then(write_row).unwrap(), 1);
 }
 
-/// The commit may have succeeded, so its files must not be deleted.
+/// If the outcome of a commit is unknown, it may have succeeded, so its data files are kept.
 #[test]
 fn files_are_kept_while_the_state_is_unknown() {
     for fault in [Fault::LostBefore, Fault::ExistsAfter] {
@@ -103,7 +104,7 @@ fn files_are_kept_while_the_state_is_unknown() {
     }
 }
 
-/// The data of an overwrite were computed from the version that was read. Rows committed after it must not
+/// The rows of an overwrite were computed from the version that was read. Rows that were committed later must not
 /// disappear.
 #[test]
 fn an_overwrite_of_an_older_version_conflicts() {
@@ -114,14 +115,14 @@ fn an_overwrite_of_an_older_version_conflicts() {
     let error = begin_on(&read, SaveMode::Overwrite).and_then(write_row).unwrap_err();
     assert_eq!((error.kind(), error.version()), (ErrorKind::CommitConflict, Some(1)), "{error}");
     assert_eq!(data_files(&storage), 1);
-    // The current version can be replaced.
+    // An overwrite of the current version succeeds.
     let read = read.refresh().unwrap();
     assert_eq!(begin_on(&read, SaveMode::Overwrite).and_then(write_row).unwrap(), 2);
     assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()).len(), 1);
 }
 
-/// An append reads no data, so it conflicts with nothing that was committed before it began. Not even a
-/// metadata change matters, because the data are fitted to the newest schema.
+/// An append reads no data, so it conflicts with nothing that was committed before it began. Even a change of the
+/// metadata does not matter, because the rows are fitted to the newest schema.
 #[test]
 fn an_append_is_based_on_the_newest_version() {
     let (_, storage) = empty();
@@ -145,7 +146,7 @@ fn ignore_and_error_apply_to_the_table_that_was_read() {
     assert_eq!(error.kind(), ErrorKind::TableAlreadyExists);
 }
 
-/// Two writers append to a table that does not exist. The second appends to the table that the first created.
+/// Two writers append to a table that does not exist. One of them creates the table, and the other appends to it.
 #[test]
 fn an_append_does_not_conflict_with_the_creation_of_the_same_table() {
     let (_, storage) = empty();
@@ -177,7 +178,7 @@ fn an_append_does_not_go_on_top_of_a_table_with_another_partitioning() {
     assert_eq!(write_row(other).unwrap_err().kind(), ErrorKind::TableAlreadyExists);
 }
 
-/// "Clustered Table": the definition of the losing creation is not applied to the winner's table.
+/// "Clustered Table": if two writers create a table, the table keeps the definition of the first one.
 #[test]
 fn an_append_to_a_table_that_was_created_meanwhile_leaves_its_clustering_columns() {
     for columns in [Some(vec![ColumnPath::new(["id"])]), None] {
@@ -196,7 +197,7 @@ fn an_append_to_a_table_that_was_created_meanwhile_leaves_its_clustering_columns
     }
 }
 
-/// An existing table is not changed, even if another writer has just created it.
+/// With the mode `ignore`, an existing table is not changed, even if another writer has just created it.
 #[test]
 fn a_table_that_was_created_meanwhile_is_ignored() {
     let (_, storage) = empty();
@@ -222,14 +223,15 @@ fn an_application_that_created_the_table_does_not_write_the_same_version_again()
     }
 }
 
-/// Begins a write as number `version` of the application `a`.
+/// Begins a write that the application `a` has numbered `version`.
 fn begin_as(storage: &Storage, mode: SaveMode, version: i64) -> PendingWrite {
     let mut request = request(mode);
     request.app_transactions = vec![SetTransaction::new("a", version)];
     PendingWrite::begin(storage, request, &Environment::system()).unwrap().unwrap()
 }
 
-/// Commits a write that has no effect. Returns its number, the recorded number, and the version of the table.
+/// Commits a write that was done before, so it has no effect. Returns its number, the recorded number, and the version
+/// of the table.
 fn applied(write: PendingWrite) -> (i64, i64, u64) {
     let files = files(&write);
     match write.commit(files, Operation::new("WRITE")).unwrap() {
@@ -238,8 +240,9 @@ fn applied(write: PendingWrite) -> (i64, i64, u64) {
     }
 }
 
-/// Protocol: "Transaction Identifiers". The record is found before a row is written, in every mode. If it was made
-/// after that, the commit finds it. Neither the mode nor the other changes of that commit matter.
+/// Protocol: "Transaction Identifiers". In every mode, the record of an earlier write is found before a row is
+/// written. If another process made it after that, the commit finds it. Neither the mode nor other changes in the
+/// commit of that process matter.
 #[test]
 fn a_write_that_was_done_before_has_no_effect() {
     let (_, storage) = empty();
@@ -263,7 +266,7 @@ fn a_write_that_was_done_before_has_no_effect() {
         let mut request = request(mode);
         request.app_transactions = vec![SetTransaction::new("a", version)];
         let late = PendingWrite::begin_on(&read, request, &Environment::system()).unwrap().unwrap();
-        assert_eq!(applied(late), (version, version, won), "{mode:?} on what was read before");
+        assert_eq!(applied(late), (version, version, won), "{mode:?} based on a snapshot that was read before");
         assert_eq!(Snapshot::open(&storage, None).unwrap().version(), won);
         assert_eq!(data_files(&storage), number + 2, "the files of the writes without effect are deleted");
     }
@@ -273,7 +276,7 @@ fn a_write_that_was_done_before_has_no_effect() {
         again.commit_or_fail(files, Operation::new("WRITE")).unwrap_err()
     };
     assert_eq!((error.kind(), error.reason()), (ErrorKind::CommitConflict, Some("app_transaction")));
-    // Two instances of an application that make different writes do conflict.
+    // If two instances of an application make different writes, they do conflict.
     let (older, newer) = (begin_as(&storage, SaveMode::Append, 8), begin_as(&storage, SaveMode::Append, 9));
     write_row(older).unwrap();
     let error = write_row(newer).unwrap_err();
@@ -286,7 +289,8 @@ fn two_columns() -> StructType {
     StructType::from_json(&json.replacen("]}", &format!(",{field}"), 1)).unwrap()
 }
 
-/// Protocol: "Checkpoints", `delta.checkpoint.writeStatsAsJson`: without the text, statistics come from the struct.
+/// Protocol: "Checkpoints", `delta.checkpoint.writeStatsAsJson`: without JSON statistics, they are read from the
+/// struct.
 #[test]
 fn statistics_of_checkpoints_are_kept_as_text_or_as_structs() {
     for as_json in ["true", "false"] {
@@ -315,7 +319,8 @@ fn statistics_of_checkpoints_are_kept_as_text_or_as_structs() {
     }
 }
 
-/// The first commit may have succeeded without its writer knowing it. The writer then repeats it with the same files.
+/// A commit may have succeeded without its writer knowing it. If the writer repeats the commit with the same files,
+/// they are not deleted.
 #[test]
 fn files_that_are_part_of_the_table_are_not_deleted_when_their_commit_is_repeated() {
     let (_, storage) = empty();
@@ -334,9 +339,9 @@ fn files_that_are_part_of_the_table_are_not_deleted_when_their_commit_is_repeate
     first.commit(shared.clone(), Operation::new("WRITE")).unwrap();
     let error = again.commit([shared, own].concat(), Operation::new("WRITE")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitConflict);
-    // The file of the append remains until VACUUM. The file that only the second overwrite had was deleted.
+    // The appended file remains until a VACUUM. The file that only the second overwrite used has been deleted.
     assert_eq!((data_files(&storage), rows()), (2, 1));
-    // An older version has it, which the append made.
+    // An older version, which the append has made, contains the file.
     let outcome = begin_as(&storage, SaveMode::Append, 1).commit(appended, Operation::new("WRITE")).unwrap();
     assert!(matches!(outcome, WriteOutcome::AlreadyApplied(_)));
     assert_eq!((data_files(&storage), rows()), (2, 1));
@@ -350,7 +355,7 @@ fn a_write_that_changes_nothing_can_be_left_out() {
         write.skip_if_empty();
         write.commit(files, Operation::new("WRITE")).unwrap().version()
     };
-    // A table without rows counts as a table.
+    // Creating a table is a change, even without rows.
     assert_eq!(commit(begin(&storage, SaveMode::Append), Vec::new()), Some(0));
     for mode in [SaveMode::Append, SaveMode::Overwrite] {
         assert_eq!(commit(begin(&storage, mode), Vec::new()), None);
@@ -368,7 +373,7 @@ fn a_write_that_changes_nothing_can_be_left_out() {
     assert_eq!(commit(write, files), Some(2));
     assert_eq!(commit(begin_partly(), Vec::new()), None);
     assert_eq!(commit(begin(&storage, SaveMode::Overwrite), Vec::new()), Some(3));
-    // Other callers want to see every write in the history.
+    // By default, every write gets a commit, so that the history shows it.
     let write = begin(&storage, SaveMode::Append);
     assert_eq!(write.commit(Vec::new(), Operation::new("WRITE")).unwrap().version(), Some(4));
 }

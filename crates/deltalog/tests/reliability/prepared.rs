@@ -1,5 +1,5 @@
-//! A commit is prepared again for each attempt. Its parts that depend on earlier versions are correct, no matter which
-//! writer is faster. Protocol: "In-Commit Timestamps", "Row Tracking", "Domain Metadata".
+//! A commit is prepared again for each attempt, so the parts that depend on earlier versions are correct even if other
+//! writers were faster. Protocol: "In-Commit Timestamps", "Row Tracking", "Domain Metadata".
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,8 @@ fn with_rows(path: &str, rows: u64) -> Add {
     add
 }
 
-/// Protocol, "In-Commit Timestamps": each is later than the previous one. The clock stands still.
+/// Protocol, "In-Commit Timestamps": the timestamp of each commit is later than the previous one, although the clock
+/// stands still.
 #[test]
 fn in_commit_timestamps_increase_across_lost_versions() {
     let (_, storage) = table_with("delta.enableInCommitTimestamps");
@@ -66,7 +67,7 @@ fn row_ids(snapshot: &Snapshot) -> BTreeMap<i64, (i64, i64)> {
         for row in 0..batch.num_rows() {
             let stats: serde_json::Value = serde_json::from_str(stats.value(row)).unwrap();
             let rows = stats["numRecords"].as_i64().unwrap();
-            // A file without rows has the first id of the next one.
+            // A file without rows has the same first id as the next file.
             if rows > 0 {
                 let file = (rows, version.value(row));
                 assert_eq!(ids.insert(first.value(row), file), None, "an id is assigned twice");
@@ -87,8 +88,8 @@ fn high_water_mark(snapshot: &Snapshot) -> i64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Protocol: "Writers must assign unique fresh Row IDs to all rows that they commit", regardless of the version on
-    /// which they started.
+    /// Protocol: "Writers must assign unique fresh Row IDs to all rows that they commit", no matter on which version
+    /// they are based.
     #[test]
     fn row_ids_are_unique_whoever_wins(
         writes in prop::collection::vec(
@@ -149,7 +150,7 @@ fn row_tracking_needs_the_number_of_rows() {
     assert_eq!(newest(&storage).version(), 0);
 }
 
-/// A conflict returns the transaction, which can then be moved to the version that won.
+/// A conflict returns the transaction, so that it can be tried again on top of the other writer's version.
 #[test]
 fn a_transaction_that_lost_can_be_tried_again() {
     let (_, storage) = table(&["a"]);
@@ -176,7 +177,8 @@ fn what_was_read_is_not_moved_to_another_version() {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
 }
 
-/// The files to remove were chosen from the files of the base.
+/// A transaction that removes files has chosen them in the version that it has read, so it is not moved to another
+/// version.
 #[test]
 fn removals_are_not_moved_to_another_version() {
     let (_, storage) = table(&["a"]);
@@ -188,7 +190,8 @@ fn removals_are_not_moved_to_another_version() {
     assert_eq!(transaction.onto(&base).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
-/// Another writer has created the table, with a constraint for which the files were not checked.
+/// If another writer has created the table with a constraint, the creation does not become an append: its files were
+/// not checked.
 #[test]
 fn a_creation_does_not_become_an_append_to_a_table_with_constraints() {
     let (_, storage) = empty();
@@ -201,7 +204,7 @@ fn a_creation_does_not_become_an_append_to_a_table_with_constraints() {
     assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
 }
 
-/// Metadata changes that do not affect writers are not conflicts.
+/// A metadata change that does not affect the rows of writers is not a conflict for appends.
 #[test]
 fn appends_go_on_after_a_harmless_change_of_the_metadata() {
     for (property, expected) in [("owner", Ok(3)), ("delta.appendOnly", Err(ConflictReason::MetadataChanged))]
@@ -220,7 +223,7 @@ fn appends_go_on_after_a_harmless_change_of_the_metadata() {
     }
 }
 
-/// Actions that must not be in one commit are refused before anything is put.
+/// Actions that must not be in the same commit are refused before the commit is put.
 #[test]
 fn invariants_are_checked_before_the_put() {
     let (store, storage) = table(&["a"]);

@@ -1,5 +1,5 @@
-//! Clean-up of logs with protected checkpoints. (Table feature `checkpointProtection`; the section "Checkpoint
-//! Protection" that is proposed for the protocol.)
+//! Clean-up of logs with protected checkpoints. Table feature `checkpointProtection`; proposed section of the
+//! protocol: "Checkpoint Protection".
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -20,7 +20,7 @@ fn at(time_ms: i64) -> Environment {
     Environment::new(move || time_ms, Uuid::new_v4)
 }
 
-/// Returns an environment in which each look at the clock takes some time.
+/// Returns an environment whose clock advances each time it is read.
 fn slow(step_ms: i64) -> Environment {
     let time = AtomicI64::new(NOW_MS);
     Environment::new(move || time.fetch_add(step_ms, Ordering::Relaxed), Uuid::new_v4)
@@ -36,8 +36,8 @@ fn protection(before: u64) -> [String; 2] {
     [protocol(&["checkpointProtection"]), metadata_line(&properties)]
 }
 
-/// Creates a log with this many commits, all of them expired, with checkpoints. The history before `protected` is
-/// protected by the last commit.
+/// Creates a log with this many commits, all of them expired, and with checkpoints. The last commit protects the
+/// history before the version `protected`.
 fn log(versions: u64, checkpoints: &[u64], protected: u64) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     write_log(&storage, versions);
@@ -63,8 +63,8 @@ fn clean(storage: &Storage) -> usize {
     clean_up_log(&Snapshot::open(storage, None).unwrap(), &at(NOW_MS), false).unwrap().files.len()
 }
 
-/// The protocol of a version that cannot be read is unknown. Versions before it are deleted, and the rest is kept,
-/// without an error.
+/// The protocol of a version that cannot be read is unknown. Versions before it are deleted and the later ones are
+/// kept, without an error.
 #[test]
 fn a_history_that_cannot_be_read_is_kept() {
     let damage = |store: &FaultyStore, storage: &Storage, name: &LogFileName| {
@@ -77,13 +77,13 @@ fn a_history_that_cannot_be_read_is_kept() {
         (0, commit(0), 0),
         (0, commit(3), 2),
         (0, commit(7), 6),
-        // The log begins with version 0, so that no checkpoint is needed to know its protocols.
+        // The log begins with version 0, so the protocols of all versions are known without a checkpoint.
         (0, LogFileName::ClassicCheckpoint(2), 6),
         (2, LogFileName::ClassicCheckpoint(2), 2),
     ] {
         let (store, storage) = log(20, &[2, 4, 6, 15], 15);
         (0..first).for_each(|version| storage.delete(&commit(version).path()).unwrap());
-        // The checkpoint of version 15 is too young, so the history before it can only be deleted in parts.
+        // The checkpoint of version 15 has not expired, so only a part of the history before it could be deleted.
         (8..=20).for_each(|version| {
             let path = format!("t/{}", commit(version).path());
             store.objects().set_modified_ms(&path, NOW_MS - 1);
@@ -101,8 +101,8 @@ fn a_history_that_cannot_be_read_is_kept() {
     }
 }
 
-/// A commit waits for two seconds at most. Files that were checked until then are deleted, and the next clean-up checks
-/// the rest.
+/// The clean-up that follows a commit takes at most two seconds. It deletes the files that it has checked by then, and
+/// the next clean-up checks the rest.
 #[test]
 fn a_brief_clean_up_looks_at_a_part_of_the_history() {
     for (step_ms, most_reads, oldest) in [(1000, 8, 0), (200, 16, 4)] {
@@ -124,7 +124,8 @@ fn a_brief_clean_up_looks_at_a_part_of_the_history() {
     }
 }
 
-/// A clean-up has left files for later. They are kept if the table begins to protect its checkpoints in the meantime.
+/// A clean-up leaves some files for the next one. If the table begins to protect its checkpoints in between, these
+/// files are kept.
 #[test]
 fn a_protection_that_comes_later_counts() {
     for (protected, expected) in [(0, [1, 1, 1, 1]), (8, [1, 0, 0, 0])] {
@@ -145,14 +146,14 @@ fn a_protection_that_comes_later_counts() {
     }
 }
 
-/// A clean-up that a user starts also reads the table again, after every thousand files.
+/// A clean-up that a user starts also checks the table's current protection, after every thousand files.
 #[test]
 fn a_long_clean_up_stops_at_a_protection() {
     let (store, storage) = log(1110, &[1100], 0);
     let other = storage_in(&store.reconnect());
     store.fail(move |_, call| {
         if call.op == Op::Delete && call.path.ends_with(&LogFileName::Commit(0).path()) {
-            // Runs on another thread, because this one is in the middle of a request.
+            // This runs on another thread, because the current thread is in the middle of a request.
             let protect = || write_commit(&other, 1110, &protection(1105));
             std::thread::scope(|scope| scope.spawn(protect).join().unwrap());
         }

@@ -1,4 +1,4 @@
-//! Statistics are computed for files of a table, while other writers commit. Protocol: "Add File and Remove File",
+//! Statistics of existing files are computed again while other writers commit. Protocol: "Add File and Remove File",
 //! "Per-file Statistics", "Action Reconciliation".
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ fn adds(snapshot: &Snapshot) -> Vec<Add> {
     adds
 }
 
-/// Adds the files of the table again, changed by `change` but with the same data.
+/// Adds the files of the table again with the same data. `change` edits each `add` action.
 fn add_again(storage: &Storage, change: impl Fn(&mut Add)) {
     let base = newest(storage);
     let mut files = adds(&base);
@@ -60,8 +60,7 @@ fn all(request: &mut RecomputeRequest) {
     request.all_files = true;
 }
 
-/// Returns the minimum and the maximum of the ids and the number of rows in the statistics of each file, in their
-/// order.
+/// Returns the minimum and maximum id and the number of rows in the statistics of each file, in ascending order.
 fn bounds(storage: &Storage) -> Vec<(i64, i64, i64)> {
     let bounds = |add: Add| {
         let stats: Value = serde_json::from_str(add.stats.as_deref()?).unwrap();
@@ -115,7 +114,7 @@ fn poor_statistics_become_exact_ones_and_nothing_else_changes() {
         assert!(actions[1..].iter().all(|action| action["add"]["dataChange"] == json!(false)), "{actions:?}");
         assert_eq!(after.totals().unwrap().files, 3);
         assert!(after.verify().unwrap().differences.is_empty());
-        // A second run has nothing to do.
+        // Computing statistics again has nothing to do.
         let again = run(&storage, |_| {}, &environment()).unwrap();
         assert_eq!((again.commits.len(), again.metrics.chosen_files), (0, 0));
     }
@@ -132,8 +131,8 @@ fn good_statistics_stay() {
     assert_eq!(newest(&storage).version(), version);
 }
 
-/// Protocol: "Per-file Statistics". Bounds become tight. The number of rows remains the data file's, including deleted
-/// rows.
+/// Protocol: "Per-file Statistics". Bounds become tight. The number of rows is still that of the data file, including
+/// deleted rows.
 #[test]
 fn statistics_of_files_with_deleted_rows_are_those_of_the_others() {
     let (_directory, storage) = table(&[]);
@@ -146,7 +145,7 @@ fn statistics_of_files_with_deleted_rows_are_those_of_the_others() {
     assert_eq!((&stats["tightBounds"], &stats["nullCount"]["id"]), (&json!(true), &json!(0)));
     assert_eq!(ids(&newest(&storage)), [3, 4, 5, 6, 7, 8]);
     assert_eq!(check_files(&newest(&storage), CheckLevel::Rows).unwrap().batch().unwrap().num_rows(), 0);
-    // If more rows are deleted, the bounds are wide again.
+    // If more rows are deleted afterwards, the bounds are wide again.
     delete_rows(&storage, "id = 8");
     let [add] = adds(&newest(&storage)).try_into().unwrap();
     assert!(add.stats.as_deref().unwrap().contains("\"tightBounds\":false"), "{:?}", add.stats);
@@ -170,8 +169,8 @@ fn commits_are_of_bounded_size() {
     assert!(error.to_string().contains("partition columns only"), "{error}");
 }
 
-/// Protocol: "Action Reconciliation". No matter what other writers do between the reading of the files and the commit,
-/// their changes to the rows are preserved.
+/// Protocol: "Action Reconciliation". Whatever other writers do after the files were read and before the new
+/// statistics are committed, their changes of rows are preserved.
 #[test]
 fn what_others_do_meanwhile_stays() {
     type Work = fn(&Storage);
@@ -216,7 +215,7 @@ fn what_others_do_meanwhile_stays() {
             (updated, given_up),
             "{name}: {done:?}"
         );
-        // The result is the same as without the new statistics.
+        // The rows are the same as without the new statistics.
         let (_alone, expected) = with_statistics(&[], Some(numbered));
         work(&expected);
         assert_eq!(ids(&newest(&storage)), ids(&newest(&expected)), "{name}");
@@ -269,7 +268,7 @@ fn row_ids_are_kept() {
     run(&storage, |_| {}, &environment()).unwrap();
     assert_eq!(tracked(&storage), before);
     assert_eq!(bounds(&storage), EXPECTED[..2]);
-    // With a wrong number of rows in the statistics, row ids would be wrong.
+    // If the statistics had a wrong number of rows, row ids would be wrong.
     add_again(&storage, |add| add.stats = Some(r#"{"numRecords":9}"#.to_owned()));
     let error = run(&storage, |_| {}, &environment()).unwrap_err();
     assert_eq!((error.kind(), error.path().is_some()), (ErrorKind::CorruptData, true), "{error}");
@@ -285,7 +284,7 @@ fn a_change_of_the_table_is_a_conflict() {
     };
     let error = run(&storage, |_| {}, &meanwhile(work, 0)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
-    // Statistics are also computed for an append-only table, because no row is removed.
+    // New statistics are also allowed in an append-only table, because no row is removed.
     assert_eq!(run(&storage, |_| {}, &environment()).unwrap().metrics.updated_files, 3);
 }
 

@@ -26,7 +26,7 @@ use crate::common::{self, newest, overwrite, paths, storage_in};
 
 const LEVELS: [CheckLevel; 3] = [CheckLevel::Files, CheckLevel::Footers, CheckLevel::Rows];
 
-/// Returns a request that `set` has changed.
+/// Returns a request with the settings that `set` makes.
 fn with(set: impl FnOnce(&mut RepairRequest)) -> RepairRequest {
     let mut request = RepairRequest::default();
     set(&mut request);
@@ -37,7 +37,7 @@ fn repaired(storage: &Storage, request: RepairRequest) -> Result<Repaired> {
     repair(&newest(storage), request, &environment())
 }
 
-/// Returns paths and problems, in their order.
+/// Returns the paths of files with their problems, sorted.
 fn problems(storage: &Storage, level: CheckLevel) -> Vec<(String, String)> {
     let batch = check_files(&newest(storage), level).unwrap().batch().unwrap();
     let column = |name: &str| batch.column_by_name(name).unwrap().as_string::<i32>();
@@ -70,7 +70,7 @@ fn vector(directory: &TempDir) -> PathBuf {
     entries.filter(|path| path.extension().is_some_and(|kind| kind == "bin")).last().unwrap()
 }
 
-/// Changes the text of the newest commit, and deletes the files that were derived from it.
+/// Edits the newest commit, and deletes the log files that were derived from it.
 fn edit_commit(directory: &TempDir, storage: &Storage, from: &str, to: &str) {
     let version = newest(storage).version();
     let path = directory.path().join(format!("_delta_log/{version:020}.json"));
@@ -91,7 +91,7 @@ fn footer_start(bytes: &[u8]) -> usize {
     end - u32::from_le_bytes(bytes[end..end + 4].try_into().unwrap()) as usize
 }
 
-/// Puts bytes before the footer. All offsets in it remain correct.
+/// Inserts bytes before the footer, whose offsets remain correct.
 fn grow(path: &PathBuf) {
     change_bytes(path, |bytes| {
         let footer = bytes.split_off(footer_start(bytes));
@@ -100,7 +100,7 @@ fn grow(path: &PathBuf) {
     });
 }
 
-/// A file of ten rows, with one deleted, and another file.
+/// Creates a table with a file of ten rows, one of which is deleted, and a second file.
 fn two_files() -> (TempDir, Storage) {
     let (directory, storage) = table(&[]);
     append(&storage, ROWS..2 * ROWS);
@@ -163,7 +163,7 @@ fn damage_of_data_files_is_found_as_soon_as_its_level_looks_for_it() {
     }
 }
 
-/// "Deletion Vector File Storage Format": each byte of the file counts.
+/// "Deletion Vector File Storage Format": a change of any byte in the file is found.
 #[test]
 fn each_changed_byte_of_a_vector_is_found() {
     let (directory, storage) = two_files();
@@ -186,7 +186,8 @@ fn each_changed_byte_of_a_vector_is_found() {
     }
 }
 
-/// A vector has positions that the data file does not have, or a different cardinality than its descriptor.
+/// A check finds deletion vectors with positions that the data file does not have, or with a cardinality that differs
+/// from the descriptor.
 #[test]
 fn vectors_that_do_not_fit_are_found() {
     let (directory, storage) = table(&[]);
@@ -261,7 +262,7 @@ fn files_that_no_action_names_are_reported_and_stay() {
     for name in ["_hidden", ".d/a", "_change_data/a", "other/_delta_log/0.json", "other/a"] {
         write(name);
     }
-    // A file that was removed from the table is named by its tombstone, and so is its vector.
+    // A file that was removed from the table is not reported, because its tombstone names it and its vector.
     delete_rows(&storage, "id >= 0");
     let batch = check_files(&newest(&storage), CheckLevel::Files).unwrap().batch().unwrap();
     assert_eq!(problems(&storage, CheckLevel::Files), [("d=1/orphan".into(), "unreferenced file".into())]);
@@ -285,7 +286,7 @@ fn files_of_other_versions_are_referenced() {
     assert_eq!(names(&storage, CheckLevel::Footers), ["missing file"]);
 }
 
-/// The commit has the metrics, and states that it removes rows: `dataChange` is true.
+/// The commit of a repair has metrics, and `dataChange` is true, because it removes rows.
 #[test]
 fn missing_files_are_removed_by_one_commit() {
     let (directory, storage) = two_files();
@@ -325,7 +326,7 @@ fn damaged_files_are_removed_on_request_only() {
     assert!(other.exists());
 }
 
-/// Deleted rows must never reappear.
+/// A file without its deletion vector cannot be kept, because deleted rows would reappear.
 #[test]
 fn files_without_their_vectors_are_dropped_on_request_only() {
     for damages in [false, true] {
@@ -354,7 +355,7 @@ fn files_without_their_vectors_are_dropped_on_request_only() {
     }
 }
 
-/// A file that is encrypted, or that a newer writer has written, may be intact.
+/// A file that is encrypted, or that a newer writer wrote, cannot be read, but may be intact.
 #[test]
 fn a_file_that_cannot_be_read_here_is_not_damaged() {
     let (directory, storage) = two_files();
@@ -372,7 +373,7 @@ fn a_file_that_cannot_be_read_here_is_not_damaged() {
     assert_eq!(repaired(&storage, all).unwrap().removed.len(), 1);
 }
 
-/// If the data file is missing too, its rows are lost.
+/// If both a data file and its deletion vector are missing, the rows are lost, and the repair removes the file.
 #[test]
 fn a_missing_file_needs_no_vector() {
     let (directory, storage) = two_files();
@@ -418,7 +419,7 @@ fn other_writers() {
         std::fs::remove_file(first).unwrap();
         let other = storage.clone();
         let environment = meanwhile(Box::new(move || match removes {
-            // Both repairs remove the same file.
+            // Two repairs try to remove the same file.
             true => repaired(&other, RepairRequest::default()).map(drop).unwrap(),
             false => append(&other, 20..30),
         }));
@@ -432,11 +433,11 @@ fn other_writers() {
     }
 }
 
-/// Every fault occurs at each request, and the process may end there. Existing files are kept, and the next repair
+/// Each request fails in every way, or the process crashes at it. Files that exist are kept, and the next repair
 /// completes the work.
 #[test]
 fn a_request_that_fails_never_makes_a_file_a_missing_one() {
-    // A crash should unwind this thread.
+    // A simulated crash should have unwound this thread.
     stay_alone();
     let (prepared, storage) = common::table(&["a", "b", "gone", "_hidden/c"]);
     for file in ["a", "b", "_hidden/c", "orphan"] {
@@ -477,7 +478,7 @@ fn a_request_that_fails_never_makes_a_file_a_missing_one() {
     assert!(failed > 0);
 }
 
-/// A listing that omits files is not trusted.
+/// A listing may leave out files. Before a file counts as missing, it is looked up by name.
 #[test]
 fn a_listing_that_leaves_files_out_is_not_believed() {
     let (store, storage) = common::table(&["a", "gone"]);
@@ -486,7 +487,7 @@ fn a_listing_that_leaves_files_out_is_not_believed() {
     assert_eq!(problems(&storage, CheckLevel::Files), [("gone".into(), "missing file".into())]);
 }
 
-/// Files outside the table, as in a shallow clone, are checked one by one.
+/// Files outside of the table's directory, as in a shallow clone, are looked up one by one.
 #[test]
 fn files_outside_the_table_are_looked_for_where_they_are() {
     let (elsewhere, (directory, storage)) = (tempfile::tempdir().unwrap(), table(&[]));
@@ -515,7 +516,7 @@ fn files_outside_the_table_are_looked_for_where_they_are() {
     assert_eq!(ids(&newest(&storage)).len(), 10);
 }
 
-/// A file that another commit replaced and VACUUM deleted is not part of the newest version.
+/// A repair checks the newest version, in which a file that was replaced and deleted by VACUUM no longer occurs.
 #[test]
 fn a_repair_looks_at_the_newest_version() {
     let (_store, storage) = common::table(&["a"]);

@@ -89,7 +89,7 @@ fn the_commit_says_what_was_done() {
         assert_eq!(metric(&metrics, name), value, "{name}");
     }
 
-    // A vector that replaces another one counts as added and as removed.
+    // If a vector replaces another vector, one counts as added and one as removed.
     let (_, metrics) = committed(deleting(&newest(&storage), &[0], "id = 0"), &counts);
     for name in ["numDeletionVectorsAdded", "numDeletionVectorsRemoved", "numDeletionVectorsUpdated"] {
         assert_eq!(metric(&metrics, name), 1, "{name}");
@@ -110,7 +110,8 @@ fn a_statement_that_changes_nothing_commits_nothing() {
     assert!(matches!(outcome, RowChangeOutcome::Unchanged(_)), "{outcome:?}");
     assert_eq!(newest(&storage).version(), 0);
 
-    // The commit records the application's progress, so that it does not repeat the statement when there are rows.
+    // The commit records the application's progress, so that the statement is not repeated later, when there may be
+    // matching rows.
     let mut change = deleting(&newest(&storage), &[], "id = 77");
     change.record([SetTransaction::new("job", 1)]);
     committed(change, &RowCounts::default());
@@ -141,12 +142,13 @@ fn statements_conflict_on_common_rows_only() {
     assert_eq!(error.kind(), ErrorKind::CommitConflict);
     assert_eq!(error.reason(), Some("concurrent_delete_delete"));
     assert!(error.to_string().contains("row 2"), "{error}");
-    // The file of the failed statement was deleted. Vectors are only written for a commit.
+    // The data file of the failed statement has been deleted. Deletion vectors are written only with a commit.
     assert_eq!(data_files(&directory), files - 1);
     assert_eq!(ids(&newest(&storage)), [0, 3, 4, 5, 6, 7, 8, 9, 101, 102]);
 }
 
-/// A blind append may be ordered before or after a statement. The rows that another statement adds are a conflict.
+/// A blind append does not conflict with a statement, because it may be ordered after it. Rows that another statement
+/// adds do conflict.
 #[test]
 fn only_rows_that_a_statement_adds_concern_what_was_read() {
     let (_directory, storage) = table(&[]);
@@ -165,7 +167,8 @@ fn only_rows_that_a_statement_adds_concern_what_was_read() {
     let error = late.commit(&delete_statement(), Operation::default(), &counts).unwrap_err();
     assert_eq!(error.reason(), Some("concurrent_append"));
 
-    // A commit that deletes a row that was read but not changed is a conflict.
+    // There is a conflict if another commit deletes a row that the statement has read, even if it has not changed the
+    // row.
     let base = newest(&storage);
     let file = live(&base).into_iter().find(|file| file.deletion_vector.is_some()).unwrap();
     let mut reader = RowChange::new(&base, &environment()).unwrap();
@@ -178,7 +181,7 @@ fn only_rows_that_a_statement_adds_concern_what_was_read() {
     assert_eq!(error.reason(), Some("concurrent_delete_read"));
 }
 
-/// Positions also count rows that were deleted before. "Deletion Vector Format".
+/// "Deletion Vector Format": positions of rows also count rows that were deleted before.
 #[test]
 fn rows_are_found_behind_deleted_ones() {
     let (_directory, storage) = table(&[]);
@@ -198,7 +201,7 @@ fn rows_of_an_append_only_table_stay() {
     assert!(error.to_string().contains("append-only"), "{error}");
 }
 
-/// "Add CDC File": the commit names the file, which belongs to the statement until then.
+/// "Add CDC File": change files are committed with the statement. If it fails, they are deleted.
 #[test]
 fn change_files_are_committed_or_deleted() {
     let (directory, storage) = table(&[("delta.enableChangeDataFeed", "true")]);
@@ -220,13 +223,13 @@ fn change_files_are_committed_or_deleted() {
         r#"{"cdc":{"path":"_change_data/cdc-0.parquet","partitionValues":{},"size":4,"dataChange":false}}"#;
     assert!(commit.lines().any(|line| line == expected), "{commit}");
 
-    // Committing the same statement again fails, and the files of the version are kept.
+    // Committing the same statement again fails, but files that belong to a version are kept.
     let mut change = deleting(&base, &[1], "id = 1");
     change.add_changes([changes()]);
     change.commit(&delete_statement(), Operation::default(), &RowCounts::default()).unwrap_err();
     assert!(is_there());
 
-    // For a statement on the version that has these rows, they are no conflict.
+    // A statement that is based on the version with these rows does not conflict.
     let mut change = deleting(&newest(&storage), &[1], "id = 1");
     change.add_changes([changes()]);
     change.abort();

@@ -1,4 +1,4 @@
-//! Rows that an overwrite with a predicate copies. Protocol: "Row Tracking".
+//! An overwrite with a predicate copies the rows that it does not replace. Protocol: "Row Tracking".
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -84,7 +84,8 @@ proptest! {
     }
 }
 
-/// "Writer Requirements for Deletion Vectors": the property alone, set by another writer, does not allow vectors.
+/// "Writer Requirements for Deletion Vectors": if another writer has set the property without the table feature,
+/// vectors are not allowed.
 #[test]
 fn rows_are_copied_if_the_protocol_has_no_vectors() {
     let (_, storage) = empty();
@@ -99,7 +100,7 @@ fn rows_are_copied_if_the_protocol_has_no_vectors() {
     assert_eq!(after, BTreeMap::from([(0, before[&0])]));
 }
 
-/// The table has columns with the names under which a scan returns the ids. This is detected before a row is written.
+/// The table has columns with the names under which a scan returns the ids. This is refused before a row is written.
 #[test]
 fn a_column_with_the_name_of_row_ids_is_refused() {
     let (store, storage) = empty();

@@ -64,7 +64,7 @@ fn deletes_of_the_same_row_conflict_and_leave_no_vector() {
     let reason = conflict(delete(&base, &[2, 3]).commit().unwrap());
     assert_eq!(reason, ConflictReason::ConcurrentRowDelete { file: path, row: 2 });
     assert_eq!(vector_files(&directory), 1);
-    // A transaction on the version with the vector does not delete the same rows twice.
+    // A transaction that is based on the version with the vector does not delete the same rows again.
     delete(&newest(&storage), &[2, 3]).commit_or_fail().unwrap();
     assert_eq!(ids(&newest(&storage)), [0, 4, 5, 6, 7, 8, 9]);
 }
@@ -109,8 +109,8 @@ fn a_file_from_before_row_tracking_gets_row_ids() {
     );
 }
 
-/// The old vector of another commit may have been removed. It is then unknown whether that commit added rows to the
-/// file.
+/// The file of a vector that another commit has replaced may be gone. In that case it is unknown whether that commit
+/// added rows to the file, so there is a conflict.
 #[test]
 fn an_unreadable_vector_of_a_winner_is_a_conflict_and_no_error() {
     let (directory, storage) = table(&[]);
@@ -148,7 +148,8 @@ fn a_delete_conflicts_with_the_removal_of_the_file() {
     assert_eq!(reason, ConflictReason::ConcurrentDeleteRead { file: file(&base).path });
 }
 
-/// A file that is added again with fewer rows has no new rows.
+/// If another commit only deletes rows of a file, the file is added again but has no new rows, so a predicate that was
+/// read is still right.
 #[test]
 fn a_predicate_that_was_read_is_not_changed_by_deletes() {
     let (_directory, storage) = table(&[]);
@@ -159,7 +160,8 @@ fn a_predicate_that_was_read_is_not_changed_by_deletes() {
     assert_eq!(reader.commit_or_fail().unwrap().version, 2);
 }
 
-/// If both were possible, the rows of a removed file would reappear.
+/// A transaction cannot both remove a file and delete rows from it. Otherwise the rows of a removed file would
+/// reappear.
 #[test]
 fn a_file_is_removed_or_loses_rows_but_not_both() {
     let (_directory, storage) = table(&[]);
@@ -188,7 +190,7 @@ fn what_cannot_be_deleted_by_a_vector_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// A delete is committed if and only if no commit since its base has deleted one of its rows.
+    /// A delete is committed if and only if no commit since the version that it has read has deleted one of its rows.
     #[test]
     fn exactly_the_committed_rows_are_deleted(
         deletes in prop::collection::vec(

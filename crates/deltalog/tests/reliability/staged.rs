@@ -1,4 +1,4 @@
-//! Tables managed by a catalog. Protocol: the table feature `catalogManaged`.
+//! Tables that a catalog manages. Protocol: the table feature `catalogManaged`.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ fn managed_tables_are_read_only_with_their_staged_commits() {
         "{error}"
     );
     let (two, three) = (stage(&storage, 2), StagedCommit::inline(3, lines(3).join("\n")));
-    // The catalog has not ratified this commit.
+    // The catalog has not accepted this commit.
     stage(&storage, 4);
     assert_eq!(open(&storage, []).unwrap().version(), 1);
     let snapshot = open(&storage, [three.clone(), two.clone()]).unwrap();

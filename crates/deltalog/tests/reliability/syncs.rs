@@ -1,5 +1,5 @@
-//! The files that a commit syncs on a local file system, and their order: a power failure must not lose an acknowledged
-//! commit. Protocol: "Creation of New Log Entries".
+//! Which files a commit syncs on a local file system, and in which order, so that a power failure cannot lose an
+//! acknowledged commit. Protocol: "Creation of New Log Entries".
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -30,9 +30,9 @@ fn append_once() {
 /// A line of a trace, with the thread that made the call.
 #[derive(Debug, PartialEq)]
 enum Traced {
-    /// A sync, or a call that names a file, with the path relative to the table. It may not have returned yet.
+    /// A sync, or a call that names a file, with the path relative to the table. The call may not have returned yet.
     Call { thread: u32, text: String, is_finished: bool },
-    /// The end of a call whose begin was on an earlier line.
+    /// The end of a call that an earlier line began.
     Finished { thread: u32 },
 }
 
@@ -54,7 +54,7 @@ impl Traced {
     }
 }
 
-/// Returns the final path of a file, which has a temporary name until it is complete: `.name.<uuid>.tmp`.
+/// Returns the final path of a file. Until it is complete, a file has the temporary name `.name.<uuid>.tmp`.
 fn unstaged(path: &str) -> String {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     match name.strip_prefix('.').and_then(|name| name.strip_suffix(".tmp")?.rsplit_once('.')) {
@@ -91,13 +91,13 @@ fn traced_append(table: &Path) -> Option<Vec<Traced>> {
     Some(text.lines().filter_map(|line| Traced::of(line, root)).collect())
 }
 
-/// Returns the calls of a trace in their order, and the number of calls that had not returned when it ended.
+/// Returns the calls of a trace in order, and the number of calls that had not returned when the trace ended.
 fn calls(trace: &[Traced]) -> (Vec<&str>, usize) {
     let mut unfinished = BTreeSet::new();
     let mut calls = Vec::new();
     for line in trace {
         match line {
-            // This may be the end of a call that does not concern the table.
+            // This may be the end of a call that has nothing to do with the table.
             Traced::Finished { thread } => drop(unfinished.remove(thread)),
             Traced::Call { thread, text, is_finished } => {
                 if !is_finished {

@@ -1,5 +1,4 @@
-//! Types that can be shared between threads, or sent to another thread. A change that breaks this does not
-//! compile.
+//! Asserts that types can be shared between threads or sent to another thread. Otherwise this file does not compile.
 
 use deltalog::TableDefinition;
 use deltalog::engine::commit::{Committed, Conflict, Outcome, Transaction};

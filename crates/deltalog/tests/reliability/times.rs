@@ -103,7 +103,7 @@ fn time_travel_works_if_timestamps_are_enabled_from_the_first_version() {
     for (time, version) in [(100, 0), (199, 0), (200, 1), (300, 2)] {
         assert_eq!(version_at(&storage, time), version);
     }
-    // A commit without the required timestamp is an error; its time is not guessed.
+    // If a commit lacks the required timestamp, there is an error, and the time is not guessed.
     write_commit(&storage, 3, &[add_line("3.parquet")]);
     assert_eq!(
         Snapshot::open(&storage, None).unwrap().timestamp_ms().unwrap_err().kind(),
@@ -143,8 +143,8 @@ fn errors_of_time_travel_mention_a_cleanup() {
     assert_eq!(version_at(&storage, 9000), 8);
 }
 
-/// If the commits around a time were cleaned up, it is unknown which version was the newest at that time. It is not the
-/// last readable version before that time.
+/// If the commits around a time were cleaned up, it is unknown which version was the newest at that time. The last
+/// readable version before that time is not returned instead.
 #[test]
 fn a_time_at_which_commits_are_missing_is_that_of_no_version() {
     let (directory, storage) = local();

@@ -31,10 +31,11 @@ const HOUR_MS: i64 = 3_600_000;
 pub(super) const DAY_MS: i64 = 24 * HOUR_MS;
 pub(super) const WEEK_MS: i64 = 7 * DAY_MS;
 
-/// The file of the vector that the histories of the tests use. Protocol: "Deletion Vector Descriptor Schema", example.
+/// The file of the deletion vector that the tests' histories use. Protocol: "Deletion Vector Descriptor Schema",
+/// example.
 const VECTOR: &str = "ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin";
 
-/// Files of the table, and other files.
+/// The names of files, some of which belong to the table.
 const FILES: [&str; 14] = [
     "plain.parquet",
     "d=1/a b.parquet",
@@ -105,7 +106,7 @@ pub(super) fn planned(plan: &VacuumPlan) -> BTreeSet<String> {
 fn files_of(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
     let mut files = BTreeSet::new();
     for (name, vector) in keys {
-        // If one of two files with the same name in different directories is live, the other one is kept, too.
+        // If two files in different directories have the same name and one of them is live, both are kept.
         files.insert(FILES[[0, 1, 3][name]]);
         if vector.is_some() {
             files.insert(VECTOR);
@@ -114,7 +115,7 @@ fn files_of(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
     files
 }
 
-/// Reduces a history to few different vectors, and leaves out changes of the retention.
+/// Changes a history: it has only a few different vectors, and no changes of the retention.
 fn usable(history: Vec<Vec<Step>>) -> Vec<Vec<Step>> {
     let steps = |steps: Vec<Step>| {
         let usable = steps.into_iter().filter(|step| !matches!(step, Step::Retention(_)));
@@ -137,7 +138,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     /// Files that are live, retained, young or hidden are kept; all others are deleted. Exactly the files of the plan
-    /// are deleted, and a plan from the log alone has a subset of them.
+    /// are deleted, and a plan from the log alone has only files that are also in this plan.
     #[test]
     fn only_and_all_files_that_nothing_needs_are_deleted(
         history in history().prop_map(usable),
@@ -163,7 +164,7 @@ proptest! {
         let live = files_of(last.live.keys().cloned());
         let retained = last.dead.iter().filter(|(_, (_, time))| time.is_some_and(|time| time >= cutoff));
         let retained = files_of(retained.map(|(key, _)| key.clone()));
-        // An older tombstone of the same file may come later.
+        // A tombstone with an older time may come after a tombstone of the same file.
         let removed_since = history.iter().flatten().filter_map(|step| match step {
             Step::Remove { name, vector, age_ms: Some(age), .. } if NOW_MS - *age >= cutoff => {
                 Some((*name, (*vector > 0).then(String::new)))
@@ -184,7 +185,7 @@ proptest! {
             prop_assert!(!is_found || (may_go(file, *age) && !retained.contains(file)), "{} must stay", file);
             let must_go = may_go(file, *age) && !may_be_retained.contains(file);
             prop_assert!(is_found || !must_go, "{} must go", file);
-            // Tombstones of old files have no times in the log.
+            // The tombstones of files that were removed long ago have no times.
             prop_assert!(!in_log.contains(*file) || !(live.contains(file) || retained.contains(file)), "{}", file);
         }
         let vacuumed = listed.delete().unwrap();
@@ -196,7 +197,7 @@ proptest! {
     }
 }
 
-/// The names, parameters and metrics are the same as in the JVM implementation.
+/// The commits have the same names, parameters and metrics as in the JVM implementation.
 #[test]
 fn the_history_says_what_was_deleted() {
     let (store, storage) = table(&["a"]);
@@ -266,7 +267,8 @@ fn a_plan_has_sizes_times_and_reasons() {
     assert_eq!((plan.files(), plan.bytes(), plan.version(), plan.cutoff_ms()), (4, 4, 2, NOW_MS - WEEK_MS));
 }
 
-/// Checkpoints leave out tombstones that have expired by the table's retention. A VACUUM may have a longer retention.
+/// Checkpoints leave out tombstones that have expired according to the table's retention, although a VACUUM may use a
+/// longer retention.
 #[test]
 fn a_longer_retention_keeps_what_checkpoints_have_forgotten() {
     let (store, storage) = empty();
@@ -280,7 +282,7 @@ fn a_longer_retention_keeps_what_checkpoints_have_forgotten() {
     assert_eq!(planned(&plan(&storage, request(WEEK_MS))), ["a".to_owned()].into());
 }
 
-/// No other commit can be a conflict for the commits of VACUUM.
+/// VACUUM's own commits never conflict with other commits.
 #[test]
 fn a_change_of_the_metadata_meanwhile_is_no_conflict_that_lasts() {
     let (store, storage) = empty();
@@ -326,8 +328,8 @@ fn restored(storage: &Storage, now_ms: i64, ignore_missing_files: bool) -> delta
     Ok(done.committed.unwrap().version)
 }
 
-/// VACUUM has read the log for the last time before it deletes a file, which still exists. A RESTORE that has seen the
-/// beginning of the VACUUM must not bring the file back.
+/// A VACUUM has read the log for the last time, and is about to delete a file. A RESTORE that sees in the log that the
+/// VACUUM has begun must not bring the file back.
 #[test]
 fn a_file_that_is_being_deleted_is_not_restored() {
     let (store, storage) = replaced(NOW_MS - HOUR_MS);
@@ -337,7 +339,7 @@ fn a_file_that_is_being_deleted_is_not_restored() {
     let (answers, now_ms) = (Arc::clone(&seen), chrono::Utc::now().timestamp_millis());
     store.fail(move |_, call| {
         if call.op == Op::Delete && call.path.ends_with("/a") {
-            // The request of VACUUM waits on this thread.
+            // The VACUUM waits in the middle of a request on this thread.
             let other = other.clone();
             let answer = std::thread::spawn(move || restored(&other, now_ms, false)).join().unwrap();
             answers.lock().unwrap().push(answer);
@@ -354,12 +356,12 @@ fn a_file_that_is_being_deleted_is_not_restored() {
     );
     assert!(error.to_string().contains("VACUUM that has begun with version 3"), "{error}");
     assert_eq!(paths(&newest(&storage)), ["b"]);
-    // After the VACUUM, the file is known to be gone.
+    // After the VACUUM has ended, the RESTORE finds that the file is gone.
     assert_eq!(restored(&storage, now_ms, false).unwrap_err().kind(), ErrorKind::FileNotFound);
 }
 
-/// Files that a RESTORE brings back are at risk only if a VACUUM has not ended, has not died, and deletes removed
-/// files.
+/// A VACUUM without a recorded end hinders a RESTORE only if it may still be running and may delete files that the
+/// RESTORE brings back.
 #[test]
 fn a_vacuum_without_an_end_hinders_only_what_it_may_delete() {
     let now_ms = chrono::Utc::now().timestamp_millis();
@@ -397,8 +399,8 @@ fn a_vacuum_without_an_end_hinders_only_what_it_may_delete() {
     }
 }
 
-/// RESTORE, conversions and clones add files that existed before. A file that was removed again may still be in use by
-/// readers.
+/// RESTORE, conversions and clones add files that existed before, so an old file may belong to a new version. If it
+/// was removed again, readers may still use it.
 #[test]
 fn files_that_a_later_commit_adds_stay_however_old_they_are() {
     type Follow = fn(&Storage);
@@ -467,11 +469,11 @@ fn a_file_that_was_removed_just_then_stays_after_a_checkpoint_also() {
     }
 }
 
-/// With every fault at each request, and if the process ends there, needed files are kept, and the next VACUUM
-/// completes the work.
+/// Each request of a VACUUM fails in every way, or the process crashes at it. Files that are needed are kept, and the
+/// next VACUUM completes the work.
 #[test]
 fn a_vacuum_that_fails_at_any_request_can_be_repeated() {
-    // A crash should unwind this thread.
+    // A simulated crash should have unwound this thread.
     stay_alone();
     let (prepared, storage) = daily(9);
     put(&prepared, "d=1/orphan", 0);
@@ -491,7 +493,7 @@ fn a_vacuum_that_fails_at_any_request_can_be_repeated() {
         let deletes = calls.iter().filter(|call| call.op == Op::Delete).count();
         assert_eq!(deletes, if from_log { 2 } else { 3 }, "{calls:?}");
         let mut failed = 0;
-        // There are many reads, and each of them would fail in the same way.
+        // There are many reads, and all of them would fail in the same way, so only some are tried.
         let chosen = |(at, call): &(usize, &Call)| match call.op {
             Op::Get | Op::List => !from_log && at % 9 == 0,
             _ => true,
@@ -499,7 +501,7 @@ fn a_vacuum_that_fails_at_any_request_can_be_repeated() {
         for (at, call) in calls.iter().enumerate().filter(chosen) {
             let crashes = [Fault::CrashBefore, Fault::CrashAfter];
             for (index, fault) in Fault::of(call.op).iter().chain(&crashes).copied().enumerate() {
-                // Faults alternate between occurring once and permanently.
+                // Faults occur alternately once and permanently.
                 let lasts = fault.is_crash() || (at + index) % 2 == 0;
                 let later = if fault.is_crash() { Fault::CrashBefore } else { Fault::Denied };
                 let store = prepared.copy();
@@ -527,7 +529,7 @@ fn a_vacuum_that_fails_at_any_request_can_be_repeated() {
     }
 }
 
-/// The times of the files come from the store's clock.
+/// Before a file is deleted, its age is checked by the store's clock, because the times of files come from it.
 #[test]
 fn a_clock_that_is_ahead_of_the_stores_deletes_nothing_young() {
     let (store, storage) = table(&["a"]);
@@ -568,7 +570,7 @@ fn tables_that_cannot_be_written_are_refused() {
     assert!(error.to_string().contains("unheardOf"), "{error}");
 }
 
-/// Commits of another writer in between are taken into account.
+/// If another writer raises the retention while a VACUUM runs, the VACUUM notices it and stops deleting.
 #[test]
 fn a_retention_that_was_raised_meanwhile_stops_the_deletes() {
     let (store, storage) = table(&["a"]);
@@ -577,7 +579,7 @@ fn a_retention_that_was_raised_meanwhile_stops_the_deletes() {
     let longer = [("delta.deletedFileRetentionDuration".to_owned(), "interval 9 weeks".to_owned())];
     let change = deltalog::TableChange::SetProperties(longer.into());
     deltalog::alter_table(&newest(&storage), &change, Default::default(), &environment()).unwrap();
-    // The request has no retention of its own, so the table's applies.
+    // The request does not set a retention, so the table's retention applies.
     let request = VacuumRequest::default().retention(Duration::from_secs(8 * 24 * 3600));
     assert_eq!(
         plan_vacuum(&newest(&storage), request, &environment()).unwrap_err().kind(),

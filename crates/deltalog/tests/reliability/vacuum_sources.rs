@@ -13,8 +13,8 @@ use super::vacuum::{DAY_MS, WEEK_MS, at, files, from_log, plan, planned, put};
 use crate::common::store::FaultyStore;
 use crate::common::{NOW_MS, add_line, empty, environment, first_lines, newest, table, write_commit};
 
-/// Creates a table with versions up to `last`. Version n is committed after n days; it adds file n and removes the file
-/// before it.
+/// Creates a table with versions up to `last`. Version n is committed after n days; it adds file n and removes file n
+/// - 1.
 pub(super) fn daily(last: u64) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     for version in 0..=last {
@@ -47,7 +47,7 @@ pub(super) fn names(range: std::ops::Range<u64>) -> BTreeSet<String> {
 fn the_log_alone_tells_what_was_removed_since_the_last_vacuum() {
     let (_, storage) = daily(20);
     assert_eq!(lite(&storage, 6).unwrap().files(), 0);
-    // On day 12, version 5, which removed file 4, is as old as the retention.
+    // On day 12, version 5, which removed file 4, is exactly as old as the retention.
     let plan = lite(&storage, 12).unwrap();
     assert_eq!(planned(&plan), names(0..5));
     assert_eq!(plan.bytes(), 15);
@@ -79,25 +79,26 @@ fn a_log_that_does_not_reach_back_is_refused() {
     assert_eq!(error.kind(), ErrorKind::VersionNotFound);
     assert!(error.to_string().contains("the versions up to 5, but the log begins with version 7"), "{error}");
     assert!(error.hint().unwrap().contains("full VACUUM"));
-    // A full VACUUM considers all files, except for the ones of the last day.
+    // A full VACUUM considers all files, except for files of the last day.
     let full = plan_vacuum(&newest(&storage), VacuumRequest::default(), &at(16 * DAY_MS + 1)).unwrap();
     full.delete().unwrap();
     assert_eq!(planned(&lite(&storage, 17).unwrap()), names(8..10));
 }
 
-/// The writer's clock may be ahead of the store's, or the commit may take long.
+/// A tombstone may be younger than its commit, because the writer's clock was ahead of the store's clock, or the
+/// commit took long.
 #[test]
 fn a_tombstone_that_is_younger_than_its_commit_is_found_later() {
     let (store, storage) = daily(0);
     let remove = json!({"remove": {"path": "0", "deletionTimestamp": 3 * DAY_MS}}).to_string();
     write_commit(&storage, 1, &[remove]);
     store.objects().set_modified_ms(&format!("t/{}", LogFileName::Commit(1).path()), DAY_MS);
-    // According to its commit, the file was removed before the retention.
+    // The time of the commit is older than the retention, but the tombstone's time is not.
     assert_eq!(lite(&storage, 9).unwrap().delete().unwrap().files, 0);
     assert_eq!(planned(&lite(&storage, 11).unwrap()), names(0..1));
 }
 
-/// A `remove` that names a file of the log or a hidden file does not cause it to be deleted.
+/// If a `remove` action names a file of the log or a hidden file, that file is not deleted.
 #[test]
 fn a_hostile_log_cannot_name_files_that_are_not_the_tables() {
     let (store, storage) = empty();
@@ -161,7 +162,8 @@ fn an_inventory_stands_for_a_listing() {
     assert!(error.to_string().contains("no path of the inventory is below the table's root"), "{error}");
 }
 
-/// Otherwise all files would be reported as deleted, although none was.
+/// An inventory with encoded paths is refused. Otherwise no path would match, and all files would be reported as
+/// deleted although none was.
 #[test]
 fn an_inventory_with_encoded_paths_is_refused() {
     let (store, storage) = table(&["p=1/a b"]);

@@ -1,5 +1,5 @@
-//! Statements on rows that are wide compared to their batches: the results are the same as with narrow rows, but only a
-//! few rows are processed at a time.
+//! Statements on rows that are large compared to the size of a batch. The results are the same as for small rows, but
+//! only a few rows are processed at a time.
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ fn read(snapshot: &Snapshot, bytes: usize) -> Vec<(i64, String)> {
     bounded(TableScan::new(snapshot).read().unwrap(), bytes)
 }
 
-/// Executes the statements one after the other. Returns the rows after each of them, and all changes.
+/// Executes the statements one after another. Returns the rows after each statement, and all changes.
 fn history(bytes: usize) -> Vec<Vec<(i64, String)>> {
     let (_directory, storage) = table(bytes);
     let request = || Request::new(&environment());
@@ -93,7 +93,7 @@ fn history(bytes: usize) -> Vec<Vec<(i64, String)>> {
     update(&newest(&storage), &literal, Some("id % 3 = 1"), request()).unwrap();
     found.push(read(&newest(&storage), bytes));
 
-    // One wide row of the source matches many, some match none, and the source comes in several batches.
+    // One large row of the source matches many rows, some match none, and the source has several batches.
     let parts: Vec<RecordBatch> = [&[7_i64, 8][..], &[200, 201, 202, 203, 204, 205], &[206]].map(rows).into();
     let source = MergeSource::new(&rows(&[]).schema(), parts.into_iter().map(Ok)).unwrap();
     let clause = |by_source, condition: Option<&str>, action| Clause {

@@ -23,7 +23,7 @@ use crate::common::{
 use crate::histories::{Step, contents, expected, history, lines, unexpired};
 use crate::vacuum::at;
 
-/// Limits that are so low that a few files exceed them.
+/// Size limits so low that a few files exceed them.
 fn small() -> CheckpointLimits {
     limits(0, 1000, 4)
 }
@@ -43,7 +43,7 @@ pub(crate) fn v2_protocol() -> String {
     .to_string()
 }
 
-/// Returns a `metaData` line of a table whose policy is `v2`, with these further properties.
+/// Returns a `metaData` line of a table with the checkpoint policy `v2` and these additional properties.
 pub(crate) fn v2_metadata(properties: &[(&str, &str)]) -> String {
     let all = [("delta.checkpointPolicy", "v2")].iter().chain(properties);
     metadata_line(&all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
@@ -124,7 +124,7 @@ fn write_v2_history(history: &[Vec<Step>]) -> Storage {
     storage
 }
 
-/// Returns limits, and the number of parts that a classic checkpoint is split into, as an older writer would have.
+/// Draws size limits, and the number of parts into which a classic checkpoint is split, as older writers did.
 fn form() -> impl Strategy<Value = (CheckpointLimits, Option<u32>)> {
     let limits = (0..6u64, prop_oneof![Just(0usize), Just(1000)], 1..5u64)
         .prop_map(|(inline, json, sidecar)| limits(inline, json, sidecar));
@@ -134,8 +134,8 @@ fn form() -> impl Strategy<Value = (CheckpointLimits, Option<u32>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(250))]
 
-    /// Checkpoints of all forms, one based on the other and each the only source of its version, have the same
-    /// contents as a naive replay of all commits.
+    /// Checkpoints of all forms are written, each based on the previous one after its commits are gone. They have the
+    /// same content as a naive replay of all commits.
     #[test]
     fn a_chain_of_checkpoints_agrees_with_the_naive_replay(
         history in history(),
@@ -163,10 +163,10 @@ proptest! {
             let snapshot = Snapshot::open(&storage, Some(version)).unwrap();
             prop_assert_eq!(snapshot.segment().checkpoint.as_ref().map(|found| found.version), Some(version));
             prop_assert_eq!(contents(&snapshot), expected(table));
-            // Sidecars that a checkpoint reuses may still contain expired tombstones.
+            // A checkpoint may reuse sidecars that still contain expired tombstones.
             let found = tombstones(&snapshot);
             prop_assert!(found.iter().all(|key| table.dead.contains_key(key)), "{:?} in {:?}", found, table.dead);
-            // Tombstones that an earlier checkpoint dropped as expired do not return, even if the retention is longer
+            // Tombstones that an earlier checkpoint left out as expired do not return, even if the retention is longer
             // now.
             let missing = unexpired(table).into_iter().filter(|key| !found.contains(key));
             for key in missing {
@@ -197,7 +197,7 @@ fn the_form_follows_from_policy_and_size() {
         write_checkpoint_within(&open(&storage), &limits, &environment).unwrap();
         assert_eq!(open(&storage).segment().checkpoint.as_ref().unwrap().kind, kind);
         assert_eq!(paths(&open(&storage)).len(), 11);
-        // One in ten later checkpoints has the classic name again.
+        // Later, every tenth checkpoint has the classic name again.
         for version in 3..=100 {
             write_commit(&storage, version, &[add_line(&version.to_string())]);
         }
@@ -207,7 +207,7 @@ fn the_form_follows_from_policy_and_size() {
     }
 }
 
-/// Checkpoints with a UUID in the name need the table feature.
+/// Checkpoints with a UUID in the name are written only if the table has the feature `v2Checkpoint`.
 #[test]
 fn forms_that_the_protocol_forbids_are_not_written() {
     let (_, storage) = empty();
@@ -252,7 +252,7 @@ fn sidecars_that_did_not_change_are_not_written_again() {
     let second = referenced(&open(&storage));
     assert_eq!((second.len(), second.intersection(&first).count()), (11, 10));
 
-    // A small sidecar is merged with new files, so there is one small sidecar, and not one for each checkpoint.
+    // A small sidecar is merged with new files, so that checkpoints do not accumulate small sidecars.
     write_commit(&storage, 3, &[add_line("3")]);
     assert_eq!(write(&storage), 1);
     let third = referenced(&open(&storage));
@@ -336,7 +336,7 @@ fn damaged_sidecars_are_not_used_again() {
     }
 }
 
-/// A table may have no files at all, and a checkpoint of it is complete nevertheless.
+/// A table may have no files, and its checkpoint is complete nevertheless.
 #[test]
 fn tables_without_files_get_checkpoints_of_every_form() {
     for is_v2 in [false, true] {
@@ -401,7 +401,8 @@ fn expired_application_transactions_are_left_out() {
     }
 }
 
-/// Protocol: "Last Checkpoint File Schema": the hint repeats the top-level file, so that readers need not read it.
+/// Protocol: "Last Checkpoint File Schema": the hint contains the actions of the top-level file, so that readers need
+/// not read that file.
 #[test]
 fn the_hint_repeats_the_head() {
     let (_, storage) = v2_table(10);
@@ -426,13 +427,13 @@ fn the_hint_repeats_the_head() {
     let repeated: Vec<Value> = repeated.iter().map(|sidecar| json!({ "sidecar": sidecar })).collect();
     assert_eq!(repeated, sidecars);
     assert_eq!(hint.num_of_add_files, Some(10));
-    // Ten files, one tombstone, and the lines of the top-level file.
+    // The size counts ten files, one tombstone, and the lines of the top-level file.
     assert_eq!(hint.size as usize, 10 + 1 + others.len() + sidecars.len());
     let bytes: i64 = sidecars.iter().map(|line| line["sidecar"]["sizeInBytes"].as_i64().unwrap()).sum();
     assert_eq!(hint.size_in_bytes, Some(bytes + head.len() as i64));
 }
 
-/// The last writer of a hint does not always have the newest checkpoint.
+/// The writer that writes the hint last does not always have the newest checkpoint.
 #[test]
 fn the_hint_does_not_go_back_when_writers_race() {
     for has_hint in [false, true] {
@@ -461,7 +462,8 @@ fn the_hint_does_not_go_back_when_writers_race() {
     }
 }
 
-/// A program may delete a table right after a commit, when the background checkpoint has already made its last check.
+/// A program may delete a table right after a commit, when the checkpoint in the background has already checked for
+/// the last time that the table exists.
 #[test]
 fn a_checkpoint_does_not_bring_a_deleted_table_back() {
     let plain = || first_lines(&BTreeMap::new());
@@ -480,7 +482,7 @@ fn a_checkpoint_does_not_bring_a_deleted_table_back() {
     }
 }
 
-/// Files that a killed writer leaves in the directory of the log have no effect.
+/// Files that a killed writer has left in the log's directory have no effect.
 #[test]
 fn leftovers_of_killed_writers_are_ignored() {
     let directory = tempfile::tempdir().unwrap();
@@ -550,8 +552,8 @@ fn inline_vectors_are_kept() {
     }
 }
 
-/// A table is dropped and another one created while sidecars are written. If a top-level file were written then, the
-/// old table's files would belong to a version of the new table.
+/// A table is dropped and another one created while sidecars are written. If the top-level file were written
+/// afterwards, files of the old table would belong to a version of the new one.
 #[test]
 fn no_head_is_written_into_the_log_of_another_table() {
     let (store, storage) = v2_table(100);
@@ -559,7 +561,7 @@ fn no_head_is_written_into_the_log_of_another_table() {
     let other = storage_in(&store.reconnect());
     store.fail(move |_, call| {
         if call.path.contains("_sidecars") && matches!(call.op, Op::Put | Op::Create) {
-            // Runs on another thread, because this one is in the middle of a request.
+            // This runs on another thread, because the current thread is in the middle of a request.
             std::thread::scope(|scope| scope.spawn(|| replace_table(&other, 5)).join().unwrap());
         }
         None
@@ -570,7 +572,8 @@ fn no_head_is_written_into_the_log_of_another_table() {
     assert!(other_files(&storage).iter().all(|name| name.starts_with("_sidecars/")));
 }
 
-/// Names with a UUID are always new, so a second checkpoint would not replace the first one.
+/// Checkpoint names with a UUID are always new, so a second checkpoint of a version would not replace the first one.
+/// Therefore only one is written.
 #[test]
 fn a_version_gets_one_checkpoint_by_the_v2_spec() {
     let (_store, storage) = v2_table(3);
@@ -593,7 +596,8 @@ fn a_version_gets_one_checkpoint_by_the_v2_spec() {
     }
 }
 
-/// The same must hold if a clean-up happens between the last check and the last file.
+/// A clean-up may happen after the checkpoint's last check and before its last file is written. In that case the
+/// checkpoint is deleted again.
 #[test]
 fn a_checkpoint_that_a_clean_up_passes_is_taken_back() {
     let write: [fn(&Snapshot) -> deltalog::Result<()>; 2] = [
@@ -612,7 +616,7 @@ fn a_checkpoint_that_a_clean_up_passes_is_taken_back() {
             if call.op == Op::Put && call.path.contains("00002.checkpoint") {
                 let clean_up =
                     || (0..4).for_each(|of| cleaner.delete(&LogFileName::Commit(of).path()).unwrap());
-                // A thread in the middle of a request to a store cannot send another one.
+                // This runs on another thread, because a thread in the middle of a request cannot send another request.
                 std::thread::scope(|scope| scope.spawn(clean_up).join().unwrap());
             }
             None

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use crate::common::ids::{delete_rows, environment, meanwhile};
 use crate::common::newest;
 
-/// A row: an id, three values by which rows are ordered, and a partition.
+/// A row with an id, three values by which rows are ordered, and a partition.
 type Row = (i64, Option<i64>, Option<String>, i64, Option<String>);
 
 const COLUMNS: [(&str, &str); 5] =
@@ -33,7 +33,7 @@ fn schema() -> StructType {
     StructType::from_json(&format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","))).unwrap()
 }
 
-/// Returns the row with an id; its values have no order.
+/// Returns the row with this id. Its values look random.
 fn row(id: i64) -> Row {
     let mixed = id.wrapping_mul(2_654_435_761) >> 7;
     let a = (mixed % 11 != 0).then_some(mixed % 97);
@@ -67,7 +67,7 @@ fn append(storage: &Storage, ids: impl IntoIterator<Item = i64>) {
     write.commit(files, Operation::new("WRITE")).unwrap();
 }
 
-/// Creates a table with deletion vectors and these properties. Appends `rows` rows to it, `count` times.
+/// Creates a table with deletion vectors and these properties. Appends `count` files of `rows` rows each.
 fn table(count: i64, rows: i64, is_partitioned: bool, properties: &[(&str, &str)]) -> (TempDir, Storage) {
     let directory = tempfile::tempdir().unwrap();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
@@ -185,8 +185,8 @@ fn a_single_column_is_sorted() {
     assert_eq!(rows(&newest(&storage)), rows_of(0..1_000));
 }
 
-/// Figure 5 of the paper "Delta Lake: High-Performance ACID Table Storage over Cloud Object Stores" shows which share
-/// of 100 files a point query on one of four columns skips. In the paper it is 54 % on average, and at least 43 %.
+/// Figure 5 of the paper "Delta Lake: High-Performance ACID Table Storage over Cloud Object Stores" shows the share of
+/// 100 files that a point query on one of four columns skips. In the paper it is 54 % on average, and at least 43 %.
 #[test]
 fn most_files_are_skipped_by_each_column() {
     let directory = tempfile::tempdir().unwrap();
@@ -297,7 +297,7 @@ fn a_file_without_rows_is_left_out() {
     let base = newest(&storage);
     let before = stored(&directory);
     let other = storage.clone();
-    // Each file keeps some rows, so both are kept with a vector.
+    // Some rows of each file remain, so both files stay, with deletion vectors.
     let environment = meanwhile(move || delete_rows(&other, "id >= 20 and id < 180"), 4);
     let mut request = by(&["id"]);
     request.target_size = Some(bytes(&base).div_ceil(20));
@@ -333,7 +333,7 @@ fn a_change_of_the_metadata_is_a_conflict_that_leaves_nothing() {
     let change = TableChange::SetProperties([("delta.enableDeletionVectors".into(), "false".into())].into());
     let environment = meanwhile(
         move || {
-            // The vectors are carried over only if the table still allows them.
+            // Deletes of other writers can only be carried over if the table still allows deletion vectors.
             delete_rows(&other, "id = 5");
             alter_table(&newest(&other), &change, Default::default(), &crate::common::ids::environment())
                 .unwrap();
@@ -374,7 +374,8 @@ fn columns_by_which_files_cannot_be_skipped_are_refused() {
     assert_eq!(stored(&directory), before);
 }
 
-/// "Clustered Table": a Z-order does not change how the files are clustered.
+/// "Clustered Table": OPTIMIZE ZORDER BY is refused for a clustered table, whose clustering columns determine the
+/// order of rows.
 #[test]
 fn a_clustered_table_is_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -395,7 +396,7 @@ fn a_clustered_table_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// Whatever other writers delete, before and during it, exactly the rows that were not deleted remain, with
+    /// No matter which rows other writers delete before and during an OPTIMIZE, exactly the other rows remain, with
     /// their ids.
     #[test]
     fn no_row_is_lost_or_doubled(

@@ -1,4 +1,4 @@
-//! The background work of a process, done by its second thread.
+//! The background work of a simulated process, which its second thread does.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,17 +8,17 @@ use deltalog::Background;
 use deltalog::engine::parallel::stay_alone;
 use deltalog_testkit::simulation::Process;
 
-/// The maximum time until a thread begins.
+/// The maximum time until the second thread begins a task.
 const LATEST_BEGIN_MS: u64 = 2_000;
 
-/// How often an ending process checks whether its second thread is done, and the time between two checks.
+/// How many times an ending process checks whether its second thread is done, and the time between two checks.
 const LOOKS: u32 = 100;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// A pause that ends when the thread is woken.
 const UNTIL_WOKEN: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// The queue from which a second thread takes its work. Work that a crashed process has left is never done.
+/// The queue of tasks for a second thread. Tasks that a crashed process has left are never done.
 #[derive(Default)]
 pub struct Behind {
     shown: Mutex<Option<(u32, Arc<Background>)>>,
@@ -26,7 +26,7 @@ pub struct Behind {
 }
 
 impl Behind {
-    /// Returns the queue of a process that begins.
+    /// Creates the queue of a process that begins.
     pub fn begin(&self, process: &Process) -> Arc<Background> {
         let queue = Arc::new(Background::stepped());
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -34,10 +34,10 @@ impl Behind {
         queue
     }
 
-    /// Does the work after commits until the process has ended.
+    /// Does the background work of commits until the process has ended.
     pub fn follow(&self, second: &Process) {
         stay_alone();
-        let front = second.front().expect("it is the second thread of a process");
+        let front = second.front().expect("this runs on the second thread of a process");
         while !front.has_ended() {
             let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let did_something = shown.is_some_and(|(life, queue)| front.is_alive(life) && queue.step());
@@ -53,14 +53,14 @@ impl Behind {
     }
 }
 
-/// Wakes the second thread of `process` if there is something to do.
+/// Wakes the second thread of `process` if it has something to do.
 pub fn wake(process: &Process, queue: &Background) {
     if !queue.is_idle() {
         process.wake_second(Duration::from_millis(process.below(LATEST_BEGIN_MS)));
     }
 }
 
-/// Waits until all work after commits is done, as most processes do before they end.
+/// Waits until all background work is done, as most processes do before they end.
 pub fn wait(process: &Process, queue: &Background) {
     if process.below(4) == 0 {
         return;

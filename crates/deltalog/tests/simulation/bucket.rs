@@ -1,4 +1,4 @@
-//! A bucket on a server whose requests fail.
+//! A bucket on an S3 server whose requests can be made to fail.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const WRITES: [Kind; 4] = [Kind::Put, Kind::Create, Kind::Update, Kind::Complete
 /// The longest time in milliseconds that a slow request waits.
 const LATENCY_MS: u64 = 20;
 
-/// A bucket on a server. No other bucket of the server is used at the same time.
+/// A bucket on an S3 server that no other run uses at the same time.
 #[derive(Clone)]
 pub struct Bucket {
     pub server: Arc<S3Server>,
@@ -40,7 +40,7 @@ impl Bucket {
             Rule::new(Fault::CutBody).on(Kind::Get).on(Kind::List),
             Rule::new(Fault::Error(conflict)).on(Kind::Create).on(Kind::Update),
         ];
-        // The write takes effect, but its client does not learn that.
+        // The write takes effect, but its client does not get the response.
         for fault in [Fault::CloseAfter, Fault::Error(ErrorAnswer::new("InternalError").after_effect())] {
             rules.push(WRITES.into_iter().fold(Rule::new(fault), Rule::on));
         }
@@ -73,7 +73,7 @@ impl Bucket {
                 simulation.failures.push(format!("a commit could have been replaced: {request:?}"));
             }
             if matches!(request.kind, Kind::Delete | Kind::DeleteMany) && request.key.contains("_delta_log") {
-                // The time of the deletion is not known.
+                // The time at which the file was deleted is not known.
                 simulation.deletions.push(0);
             }
         }

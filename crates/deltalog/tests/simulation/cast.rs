@@ -13,9 +13,9 @@ use crate::verbs::{FOLLOWER, KEEPER, READER, Role, TAILER, WRITER};
 pub struct Part {
     pub name: String,
     pub role: Role,
-    /// How many verbs the process does on each day.
+    /// How many operations (verbs) the process performs on each day.
     pub verbs: u64,
-    /// Whether a second thread does the work after its commits.
+    /// Whether a second thread does the background work of its commits.
     pub has_background: bool,
 }
 
@@ -33,14 +33,15 @@ pub struct Cast {
     pub counts: bool,
     /// Whether processes choose clustering columns.
     pub is_clustered: bool,
-    /// If this many small files exist, writes compact them; 0 if they never do.
+    /// The number of small files from which writes compact them; 0 if they never do.
     pub compacts_from: u64,
-    /// The number of days after which all processes continue, when a part of the log has expired; 0 if they do not.
+    /// The days after which all processes continue, so that a part of the log has expired; 0 if the run has only one
+    /// day.
     pub pause_days: i64,
 }
 
 impl Cast {
-    /// Draws the parts of a run.
+    /// Draws the processes and the table of a run at random.
     pub fn draw(random: &mut Random, place: Place) -> Self {
         let mut parts = Vec::new();
         let mut add = |name: &str, role: Role, count: u64, random: &mut Random| {
@@ -73,12 +74,12 @@ impl Cast {
         }
     }
 
-    /// Returns whether the table has a property set to true.
+    /// Returns whether a property of the table is set to true.
     pub fn has(&self, property: &str) -> bool {
         self.properties.get(property).is_some_and(|value| value == "true")
     }
 
-    /// Returns the schema of the table as it is created.
+    /// Returns the schema with which the table is created.
     pub fn schema(&self) -> StructType {
         let mut fields =
             ["id", "class"].map(|name| StructField::new(name, PrimitiveType::Long, true)).to_vec();
@@ -89,7 +90,7 @@ impl Cast {
     }
 }
 
-/// Draws the properties of a table.
+/// Draws the properties of a table at random.
 fn properties(random: &mut Random, expires: bool, is_clustered: bool) -> BTreeMap<String, String> {
     let interval = random.pick(&["2", "3", "5", "10"]);
     let mut properties = vec![("delta.checkpointInterval", *interval)];
@@ -112,7 +113,7 @@ fn properties(random: &mut Random, expires: bool, is_clustered: bool) -> BTreeMa
     properties.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Draws a verb of `role`.
+/// Draws one of the verbs of `role` at random.
 pub fn draw_verb(role: Role, number: u64) -> crate::verbs::Verb {
     let mut rest = number % role.iter().map(|(weight, _)| weight).sum::<u64>();
     for (weight, verb) in role {
@@ -121,5 +122,5 @@ pub fn draw_verb(role: Role, number: u64) -> crate::verbs::Verb {
         }
         rest -= weight;
     }
-    unreachable!("the rest is below the sum of the weights")
+    unreachable!("the random number is below the sum of the weights")
 }

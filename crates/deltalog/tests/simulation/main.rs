@@ -1,7 +1,8 @@
-//! Simulated processes on a store that fails: at the end, every result that a process received agrees with the log.
+//! Simulates processes that work on one table in a store that fails. At the end, every result that a process received
+//! must agree with the log.
 //!
 //! A seed determines a run: what each process does, in which order, which requests fail, and the times on the clocks.
-//! `DELTALOG_SEEDS` is the number of seeds to play, and `DELTALOG_SEED` is a single one.
+//! `DELTALOG_SEEDS` sets the number of seeds to play, and `DELTALOG_SEED` selects a single seed.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! Where the table of a run is.
+//! The place of a run's table: the simulated store, or a bucket on a server.
 
 use deltalog::Storage;
 use deltalog::engine::parallel::stay_alone;
@@ -10,7 +10,7 @@ use crate::bucket::Bucket;
 /// The directory of the table in the store.
 pub const ROOT: &str = "t";
 
-/// The store of a run.
+/// The simulated store of a run.
 pub enum Place {
     /// The simulation's.
     Simulated,
@@ -35,7 +35,8 @@ impl Place {
         }
     }
 
-    /// Makes `per_mille` of 1,000 requests to a server fail. Requests of the simulation fail as its profile says.
+    /// Makes `per_mille` of 1,000 requests to a server fail. In the simulation, the profile determines which requests
+    /// fail.
     pub fn fail(&self, per_mille: u64, seed: u64) {
         if let Self::Bucket(bucket) = self {
             bucket.fail(per_mille, seed);
@@ -49,14 +50,14 @@ impl Place {
         }
     }
 
-    /// Shows the final files to the simulation.
+    /// Copies the final files of a server to the simulation's store, where they are checked.
     pub fn collect(&self, simulation: &mut Simulation) {
         if let Self::Bucket(bucket) = self {
             bucket.collect(simulation);
         }
     }
 
-    /// Returns whether a process can wait for another day.
+    /// Returns whether processes can wait for days, which is only possible with simulated time.
     pub fn has_days(&self) -> bool {
         matches!(self, Self::Simulated)
     }

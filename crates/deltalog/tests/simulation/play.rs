@@ -1,4 +1,4 @@
-//! One run: the table is created, the processes run, a final audit reads everything, and all results are checked.
+//! Plays one run: creates the table, runs the processes, reads everything in a final audit, and checks all results.
 
 use std::collections::BTreeMap;
 
@@ -27,11 +27,11 @@ pub struct Verdict {
     pub operations: Vec<Operation>,
     /// How many background tasks were done.
     pub behind: u64,
-    /// How many commits were cleaned up.
+    /// How many commits the clean-up of the log has removed.
     pub cleaned: u64,
     /// How many commits have moved rows to other files.
     pub moves: u64,
-    /// How many deletes found their rows in different files than before.
+    /// How many deletes found their rows in files to which they had been moved.
     pub followed: u64,
 }
 
@@ -42,7 +42,7 @@ pub fn play(seed: u64) -> Verdict {
     let cast = Cast::draw(&mut random, Place::Simulated);
     if cast.pause_days > 0 {
         // If listings lag behind, a reader may see neither a new checkpoint nor the commits that were deleted because
-        // of it. The promise only holds for stores whose listings do not lag behind.
+        // of it. This promise holds only for stores whose listings do not lag behind.
         profile.lag_ms = 0;
     }
     play_with(random, profile, &cast)
@@ -68,7 +68,7 @@ fn play_with(mut random: Random, profile: Profile, cast: &Cast) -> Verdict {
     cast.place.fail(profile.faults, random.number());
     simulation.run(random.fork(), profile.clone(), actors.collect());
     cast.place.heal();
-    // Once the store does not fail any more, everything can be read and written.
+    // When the store no longer fails, everything can be read and written.
     let audit = move |process: &Process| {
         let mut session = Session::new(process, history, cast);
         append(&mut session);
@@ -82,7 +82,7 @@ fn play_with(mut random: Random, profile: Profile, cast: &Cast) -> Verdict {
     verdict
 }
 
-/// Returns the process that plays `part`.
+/// Returns the process that does what `part` describes.
 fn actor<'a>(part: &'a Part, queue: &'a Behind, history: &'a History, cast: &'a Cast) -> Actor<'a> {
     let body = move |process: &Process| {
         let mut session = Session::new(process, history, cast);
@@ -99,7 +99,7 @@ fn actor<'a>(part: &'a Part, queue: &'a Behind, history: &'a History, cast: &'a 
     if part.has_background { actor.with_second(move |second| queue.follow(second)) } else { actor }
 }
 
-/// Does the verbs of `part`, and after a pause of some days the verbs of the next day.
+/// Performs the verbs of `part` for one day, and after a pause of some days those of the next day.
 fn play_part(part: &Part, session: &mut Session<'_>, cast: &Cast) {
     let process = session.process;
     let next_day_ms = Process::BEGINNING_MS + cast.pause_days * DAY_MS;

@@ -7,8 +7,8 @@ use crate::play::play;
 /// The environment variable with the seed whose trace the child process prints.
 const TRACED: &str = "DELTALOG_TRACED_SEED";
 
-/// The same seed results in the same trace, byte by byte: in this process, and in another one, whose hash maps are
-/// ordered differently.
+/// The same seed gives the same trace, byte by byte, both in this process and in another process, where the order of
+/// hash maps differs.
 #[test]
 fn the_same_seed_gives_the_same_trace() {
     for seed in 0..12 {

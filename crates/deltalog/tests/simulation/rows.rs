@@ -1,4 +1,4 @@
-//! The rows of data files: numbers, and the classes that follow from them.
+//! Writes and reads the rows of data files. A row is a number, which determines its class.
 
 use std::sync::Arc;
 

@@ -7,14 +7,14 @@ use std::time::Instant;
 use crate::play::play;
 use crate::tally::Tally;
 
-/// How many seeds are played, unless `DELTALOG_SEEDS` is set.
+/// The number of seeds that are played, unless `DELTALOG_SEEDS` is set.
 const SEEDS: u64 = 1_000;
 
 /// The number of seeds after which a line about the progress is printed.
 const PROGRESS: u64 = 2_000;
 
-/// The number of seeds in which nearly every effect should occur at least once: of the rarest, such as a conflict of a
-/// `cluster`, there are about five in so many.
+/// The number of seeds in which nearly every effect should occur at least once. The rarest effects, such as a conflict
+/// of a `cluster`, occur about five times in so many seeds.
 const ENOUGH: u64 = 500;
 
 /// The number of seeds in which every effect should occur at least once.
@@ -33,7 +33,7 @@ pub fn number(name: &str) -> Option<u64> {
 fn the_promises_hold_for_every_seed() {
     let (first, count) = match number("DELTALOG_SEED") {
         Some(seed) => (seed, 1),
-        // By default, each source tree plays its own seeds, as in the property tests.
+        // By default, the path of the source tree determines the seeds, as in the property tests.
         None => (number("PROPTEST_RNG_SEED").unwrap_or_default(), number("DELTALOG_SEEDS").unwrap_or(SEEDS)),
     };
     let (start, next, versions) = (Instant::now(), AtomicU64::new(0), AtomicUsize::new(0));
@@ -69,7 +69,7 @@ fn the_promises_hold_for_every_seed() {
     let (versions, tally, took) = (versions.into_inner(), tally.into_inner().unwrap(), start.elapsed());
     let rate = count as f64 / took.as_secs_f64();
     eprintln!("{tally}\n{count} seeds with {versions} versions in {took:.1?}, {rate:.0} a second");
-    assert!(versions as u64 > count, "the runs committed hardly anything");
+    assert!(versions as u64 > count, "the runs made too few commits");
     let gaps = if count < ENOUGH { Vec::new() } else { tally.gaps() };
     let most = if count < ENOUGH_FOR_ALL { MISSING } else { 0 };
     assert!(gaps.len() <= most, "{gaps:?}");

@@ -1,7 +1,7 @@
-//! Runs with a server that fails: requests or their responses are lost, refused, slow or truncated, and the client
-//! repeats them by its own rules.
+//! Runs on an S3 server that fails: requests or their responses are lost, refused, slow or truncated. The client
+//! retries them by its own rules.
 //!
-//! Processes run at the same time here, so a seed determines what they do and what fails, but not the order.
+//! The processes run at the same time, so a seed determines what they do and how many requests fail, but not the order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,10 +13,10 @@ use crate::place::Place;
 use crate::play::play_at;
 use crate::seeds::number;
 
-/// How many seeds are played unless `DELTALOG_SERVER_SEEDS` says otherwise.
+/// The number of seeds that are played, unless `DELTALOG_SERVER_SEEDS` is set.
 const SEEDS: u64 = 24;
 
-/// How many runs there are at the same time, each with its own server. Most of the time they wait before they repeat a
+/// How many runs play at the same time, each with its own server. Most of the time they are waiting to retry a
 /// request.
 const AT_ONCE: usize = 4;
 
@@ -45,5 +45,5 @@ fn the_promises_hold_on_a_server_that_fails() {
     std::thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(worker))));
     let versions = versions.into_inner();
     eprintln!("{count} seeds with {versions} versions");
-    assert!(versions > count, "the runs committed hardly anything");
+    assert!(versions > count, "the runs made too few commits");
 }

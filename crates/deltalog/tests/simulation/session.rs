@@ -1,4 +1,5 @@
-//! A process from deltalog's point of view: a table, an environment, a handle, and the record of its results.
+//! The state of a simulated process that uses deltalog: a table, an environment, a handle, and the record of its
+//! results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -26,14 +27,14 @@ use crate::verbs::Tail;
 /// The maximum deviation of a process's clock.
 pub const MOST_SKEW_MS: u64 = 60_000;
 
-/// The reasons of conflicts that concern the table itself, and not its rows.
+/// The reasons for conflicts about the table itself, not about its rows.
 const ABOUT_THE_TABLE: [&str; 5] =
     ["metadata_changed", "protocol_changed", "domain_changed", "table_replaced", "log_cleaned_up"];
 
-/// How many times a search for a commit is tried if it gets no answer.
+/// How many times a search for a commit is tried if the store does not answer.
 const MOST_SEARCHES: u32 = 6;
 
-/// A process from its start to its end. Its knowledge is lost when it crashes.
+/// A process from its start to its end. This state is lost when the process crashes.
 pub struct Session<'a> {
     pub process: &'a Process,
     pub storage: Storage,
@@ -90,7 +91,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Moves the work after commits to the background.
+    /// Makes the second thread do the background work of commits.
     pub fn do_behind(&mut self, background: &Arc<Background>) {
         self.environment = self.environment.clone().with_background(background);
         self.background = Some(Arc::clone(background));
@@ -112,7 +113,7 @@ impl<'a> Session<'a> {
         self.process.note(format!("begins {verb}"));
         let outcome =
             work(self, &|intent| history.intend(number, intent)).unwrap_or_else(|error| outcome(&error));
-        // Unwinds if the process has crashed and the crash was caught.
+        // If the process has crashed and code caught the unwinding, this unwinds again.
         let ended = self.process.tick();
         self.process.note(format!("ends {verb}: {outcome:?}"));
         history.end(number, ended, outcome.clone(), self.process.faults() - before);
@@ -127,8 +128,8 @@ impl<'a> Session<'a> {
         outcome
     }
 
-    /// Records the result of an operation that changes no rows. Whether its commit exists does not matter, and it may
-    /// be given up because of a change of the table.
+    /// Records the result of an operation that changes no rows. It does not matter whether its commit exists, and it
+    /// may be abandoned because the table has changed.
     ///
     /// # Errors
     /// Any other error.
@@ -150,7 +151,7 @@ impl<'a> Session<'a> {
         Ok(Outcome::Done)
     }
 
-    /// Looks for a commit with an unknown outcome, when no request can still be in progress.
+    /// Looks for a commit with an unknown outcome at a time when no earlier request can still take effect.
     fn find_out(&self, number: usize, txn_id: &str) {
         self.process.sleep(Process::SETTLED);
         for _ in 0..MOST_SEARCHES {
@@ -163,7 +164,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns the newest version, or one time in `chances` the version of the handle.
+    /// Opens the newest version, or, once in `chances` times on average, returns the handle's version.
     pub fn base(&self, chances: u64) -> Result<Snapshot> {
         match self.handle.as_ref().filter(|_| self.process.below(chances) == 0) {
             Some(handle) => Ok(handle.clone()),
@@ -178,12 +179,12 @@ impl<'a> Session<'a> {
         request
     }
 
-    /// Returns the write `write` with added files.
+    /// Adds files to `write` and returns it.
     pub fn adding(&self, files: &Files, write: Write) -> Intent {
         Intent::write(Write { files: files.rows.clone(), counts: self.cast.counts, ..write })
     }
 
-    /// Returns a text that no earlier operation has used.
+    /// Returns a string that no earlier operation has used.
     pub fn mark(&mut self, what: &str) -> String {
         self.marks += 1;
         format!("{what}-{}.{}-{}", self.process.name(), self.process.life(), self.marks)
@@ -226,7 +227,7 @@ impl<'a> Session<'a> {
         Ok(files)
     }
 
-    /// Returns the rows of a file: of `class`, or of one or two classes.
+    /// Draws the rows of a new file, which are of `class`, or of one or two random classes.
     fn new_rows(&self, class: Option<i64>) -> Vec<i64> {
         let first = self.process.below(CLASSES as u64) as i64;
         let row = |_| {
@@ -250,7 +251,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Returns the rows of a class, in the form of the rows that a write has read.
+/// Describes the rows of a class as the rows that a write has read.
 pub fn rows_of_class(class: i64) -> RowsRead {
     RowsRead::Matching(vec![col("class").eq(lit(class))])
 }
@@ -262,7 +263,7 @@ fn real_file(pending: &PendingWrite, rows: &[i64]) -> Result<Vec<Add>> {
     writer.finish()
 }
 
-/// Returns the outcome that a process has seen a snapshot. The handle was at the version `before`.
+/// Returns the outcome of an operation that has read a snapshot. Before, the handle had the version `before`.
 pub fn view(snapshot: &Snapshot, before: Option<u64>) -> Result<Outcome> {
     let mut files = BTreeSet::new();
     for file in live_files(snapshot)? {

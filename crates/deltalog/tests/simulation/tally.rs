@@ -50,7 +50,7 @@ struct Counts {
 #[derive(Debug, Default)]
 pub struct Tally {
     verbs: BTreeMap<String, Counts>,
-    /// How many background tasks ended.
+    /// How many background tasks were completed.
     behind: u64,
     /// How many commits were cleaned up.
     deleted: u64,
@@ -61,7 +61,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds a run.
+    /// Adds the outcomes of a run.
     pub fn add(&mut self, verdict: &Verdict) {
         self.behind += verdict.behind;
         self.deleted += verdict.cleaned;
@@ -91,10 +91,10 @@ impl Tally {
         let mut gaps = missing("succeeded", &[COMMITTING.as_slice(), &DOING].concat(), |counts| counts.done);
         let conflicting: Vec<&str> = COMMITTING.into_iter().filter(|verb| *verb != "append").collect();
         gaps.extend(missing("met a conflict", &conflicting, |counts| counts.conflicts));
-        gaps.extend((self.behind == 0).then(|| "nothing was done behind a commit".to_owned()));
+        gaps.extend((self.behind == 0).then(|| "no background work was done after a commit".to_owned()));
         gaps.extend((self.deleted == 0).then(|| "no commit was cleaned up".to_owned()));
         gaps.extend((self.moves == 0).then(|| "no rows were moved".to_owned()));
-        gaps.extend((self.followed == 0).then(|| "no delete has followed rows that were moved".to_owned()));
+        gaps.extend((self.followed == 0).then(|| "no delete has found its rows after they were moved".to_owned()));
         gaps
     }
 }
@@ -106,7 +106,7 @@ impl fmt::Display for Tally {
             writeln!(f, "{verb:<24}{done:>10}{conflicts:>10}{failures:>10}{crashes:>10}")?;
         }
         let Self { behind, deleted, moves, followed, .. } = self;
-        write!(f, "{behind} tasks behind commits, {deleted} commits cleaned up, ")?;
-        write!(f, "{moves} commits have moved rows, {followed} deletes have followed them")
+        write!(f, "{behind} background tasks, {deleted} commits cleaned up, ")?;
+        write!(f, "{moves} commits have moved rows, {followed} deletes have found moved rows")
     }
 }

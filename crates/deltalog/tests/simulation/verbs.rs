@@ -24,10 +24,10 @@ mod vacuum;
 
 use crate::session::Session;
 
-/// Does one thing with the table.
+/// One kind of operation on the table.
 pub type Verb = fn(&mut Session<'_>);
 
-/// The verbs of a process with their weights.
+/// The verbs that a kind of process performs, with their weights.
 pub type Role = &'static [(u64, Verb)];
 
 /// Writes, and reads the table in between.
@@ -60,10 +60,10 @@ pub const READER: Role = &[
     (1, checkpoint::of_handle),
 ];
 
-/// Opens the table once and follows it, and writes checkpoints of versions that are no longer the newest.
+/// Opens the table once and refreshes its handle, and writes checkpoints of versions that are no longer the newest.
 pub const FOLLOWER: Role = &[(6, read::refresh), (1, read::reopen), (2, checkpoint::of_handle)];
 
-/// Reads streams of the table, and writes batches that must be written once.
+/// Reads the table as a stream, and writes batches that must be written exactly once.
 pub const TAILER: Role = &[(6, tail::tail), (1, progress::append_with_progress)];
 
 /// Keeps the log short.

@@ -1,4 +1,4 @@
-//! The promises of `Storage`, on which everything else is built.
+//! The guarantees of `Storage`, on which everything else depends.
 
 use std::io::Read;
 
@@ -112,7 +112,7 @@ fn listings(place: &Place) {
     assert_eq!(names(&all), ["a", "b", "b.json", "c/d", "c/e/f", "z"]);
     assert_eq!(all.iter().map(|file| file.size).collect::<Vec<_>>(), [5, 5, 10, 7, 9, 5]);
     assert_eq!(names(&storage.list_directory_after("log", "").unwrap()), ["a", "b", "b.json", "z"]);
-    // The name itself is excluded, and need not exist.
+    // A listing that starts after a name excludes this name, which need not exist.
     assert_eq!(names(&storage.list_after("log", "b").unwrap()), ["b.json", "c/d", "c/e/f", "z"]);
     assert_eq!(names(&storage.list_after("log", "b0").unwrap()), ["c/d", "c/e/f", "z"]);
     assert_eq!(names(&storage.list_after("log", "c/d").unwrap()), ["c/e/f", "z"]);
@@ -123,9 +123,9 @@ fn listings(place: &Place) {
     assert_eq!(names(&storage.list_after("", "log/z").unwrap()), ["log2/a", "logs"]);
 }
 
-/// There are more files than fit on a page. A page has 1,000 files on all servers except Azurite, where it has 5,000.
+/// The directory has more files than fit on one page of a listing: 1,000 on most servers, and 5,000 on Azurite.
 fn long_listings(place: &Place) {
-    // This is more than a page. With HDFS, each file takes its client up to half a second.
+    // This is more than one page. HDFS gets fewer files, because its client takes up to half a second for each.
     let files = if place.is_hdfs() { 50 } else { 1_050 };
     let storage = place.open("t");
     let name = |number: usize| format!("{number:020}.json");
@@ -155,14 +155,14 @@ fn only_the_file_that_was_read_is_replaced(place: &Place) {
     let (bytes, first) = storage.get_with_state("log/f").unwrap().unwrap();
     assert_eq!(bytes, "a");
     assert!(storage.put_if_unchanged("log/f", "two".into(), Some(&first)).unwrap());
-    // HDFS cannot compare, and replaces the existing file.
+    // HDFS cannot compare entity tags, so it replaces the existing file.
     let is_replaced = storage.put_if_unchanged("log/f", "three".into(), Some(&first)).unwrap();
     assert_eq!(is_replaced, place.is_hdfs());
     assert_eq!(storage.read("log/f").unwrap(), if is_replaced { "three" } else { "two" });
 }
 
-/// Each writer reads a number and writes it increased by one. No increase is lost. In a local directory one may be
-/// lost, because writers do not wait long for the lock. HDFS cannot compare.
+/// Each writer reads a number and writes it increased by one. No increase is lost. A local directory may lose one,
+/// because writers do not wait long for the lock. HDFS is left out, because it cannot compare entity tags.
 fn of_those_that_replace_a_file_one_succeeds(place: &Place) {
     if place.is_local() || place.is_hdfs() {
         return;
@@ -188,7 +188,7 @@ fn of_those_that_replace_a_file_one_succeeds(place: &Place) {
     assert_eq!(storage.read("log/f").unwrap(), (WRITERS * ROUNDS).to_string());
 }
 
-/// A listing has the same tag as the file itself: it shows whether a file was replaced.
+/// A listing shows the same entity tag as a read of the file, so the tag shows whether the file was replaced.
 fn a_replaced_file_has_another_tag(place: &Place) {
     let storage = place.open("t");
     create(&storage, "f", b"first");
@@ -202,7 +202,7 @@ fn a_replaced_file_has_another_tag(place: &Place) {
     assert_eq!(listed().tag, second.tag);
 }
 
-/// Time travel and clean-up depend on the times of files.
+/// The time of a new file is about now. Time travel and the clean-up of the log depend on file times.
 fn times_are_those_of_the_clock(place: &Place) {
     let storage = place.open("t");
     create(&storage, "f", b"x");

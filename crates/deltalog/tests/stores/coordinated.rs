@@ -1,4 +1,4 @@
-//! Commits that DynamoDB decides: the table of entries, writers that die, and lost answers.
+//! Commits that DynamoDB coordinates: its table of entries, writers that die, and lost responses.
 
 use deltalog::{Environment, ErrorKind, Operation, Storage, find_commit};
 use deltalog_testkit::s3::{Fault, Kind, Rule, S3Server, Settings};
@@ -9,7 +9,7 @@ use crate::kills::{self, Victims};
 use crate::places::Place;
 use crate::rows::{append, appending, files, ids, newest};
 
-/// The tests have their own servers, which lose answers.
+/// Starts servers for one test that can be made to lose responses.
 pub struct Servers {
     s3: S3Server,
     pub dynalite: Dynalite,
@@ -28,7 +28,7 @@ impl Servers {
         self.place.open("t")
     }
 
-    /// Opens the same place for a writer that does not use the coordinator.
+    /// Opens the same location for a writer that does not use the coordinator.
     pub fn without_coordinator(&self) -> Storage {
         let options = self.place.options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let options = options.filter(|(name, _)| !name.starts_with("dynamodb") && *name != "log_store");
@@ -47,15 +47,15 @@ impl Servers {
         items
     }
 
-    /// Removes an entry, as DynamoDB does when it has expired.
+    /// Removes an entry, as DynamoDB does when the entry has expired.
     fn expire(&self, version: u64) {
         let entry = &self.entries()[usize::try_from(version).unwrap()];
         let key = json!({ "tablePath": entry["tablePath"], "fileName": entry["fileName"] });
         self.dynalite.call("DeleteItem", &json!({ "TableName": self.table(), "Key": key }));
     }
 
-    /// Appends a row with a writer that dies: it gets an error of `kind`, and does nothing afterwards. Returns the id
-    /// of its transaction if the writer does not know whether it has committed.
+    /// Appends a row with a writer that dies: it gets an error of `kind`, and does nothing afterwards. If the writer
+    /// does not know whether it has committed, returns the id of its transaction.
     fn die(&self, id: i64, kind: ErrorKind) -> Option<String> {
         let storage = self.open();
         let write = appending(&storage, &[]);
@@ -83,7 +83,7 @@ fn every_append_is_committed_once_in_a_store_that_replaces() {
     crate::writers::every_append_is_committed_once(&Place::overwriting());
 }
 
-/// The names and types are the same as in the JVM's log store.
+/// Entries have the same names and types as those that the JVM connector's log store writes.
 #[test]
 fn entries_have_the_form_of_the_jvm() {
     let servers = servers(false);
@@ -203,7 +203,7 @@ fn lost_answers_are_found_out() {
     }
 }
 
-/// If entries have expired, the files of the log decide about their versions.
+/// If entries have expired, the log files alone determine which versions exist.
 #[test]
 fn expired_entries_are_not_needed() {
     let servers = servers(true);
@@ -220,8 +220,8 @@ fn expired_entries_are_not_needed() {
     assert_eq!(servers.entries().len(), 1);
 }
 
-/// The requests of a commit with a coordinator are compared with the requests of a commit by the store's own
-/// conditions.
+/// Compares the requests of a commit with a coordinator to those of a commit that uses the store's own conditional
+/// writes.
 #[test]
 fn an_append_asks_little() {
     let servers = servers(false);

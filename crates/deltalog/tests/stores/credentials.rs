@@ -1,4 +1,4 @@
-//! Credentials from a provider, instead of options.
+//! Credentials that come from a provider instead of options.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,8 +8,8 @@ use deltalog::{Credentials, Error, ErrorKind, Storage};
 
 use crate::places::Place;
 
-/// Opens `place` without the options `secrets`; `make` creates credentials from their values, and a provider returns
-/// these. Writes and reads a file.
+/// Opens `place` without the options that `secrets` names. `make` creates credentials from the values of these
+/// options, and a provider returns the credentials. Writes and reads a file.
 fn check(place: &Place, secrets: &[&str], make: impl Fn(&[String]) -> Credentials + Send + Sync + 'static) {
     let of = |name: &&str| {
         let found = place.options.iter().find(|(known, _)| known == name);
@@ -38,7 +38,7 @@ fn check(place: &Place, secrets: &[&str], make: impl Fn(&[String]) -> Credential
     let error = storage.get("_delta_log/a").unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::PermissionDenied, Some("_delta_log/a")));
     assert!(error.to_string().starts_with("the vault is sealed"), "{error}");
-    // The create was not sent, so its outcome is known.
+    // The put was not sent, so its outcome is known.
     assert!(storage.put_if_absent("_delta_log/b", "text").is_err());
 
     let other = || Ok(Credentials::shared_access_signature("hidden"));

@@ -13,7 +13,7 @@ use deltalog::{ErrorKind, Snapshot, Storage, TableScan};
 use crate::contract::create;
 use crate::places::Place;
 
-// One store for each protocol.
+// One server for each protocol is enough.
 on_every_store! { versitygw, [golden_tables] }
 on_every_store! { azurite, [golden_tables] }
 on_every_store! { fake_gcs, [golden_tables] }
@@ -21,11 +21,10 @@ on_every_store! { fake_gcs, [golden_tables] }
 /// The result of reading a table: its version and its rows as text, or the kind of the error.
 type Content = Result<(u64, Vec<String>), ErrorKind>;
 
-/// Large tables that are left out, with a million rows and with 100,000 rows. Their files are like the files of other
-/// tables.
+/// Tables of a million and of 100,000 rows, which are left out because other tables have the same kinds of files.
 const LEFT_OUT: [&str; 2] = ["golden-parquet-decimal-dictionaries", "golden-parquet-decimal-type"];
 
-/// The tables, each with its name, and what is read of it from disk.
+/// The names of the tables, with the result of reading each from disk.
 static TABLES: LazyLock<Vec<(String, PathBuf, Content)>> = LazyLock::new(|| {
     let root = std::env::var_os("DELTALOG_GOLDEN").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/golden"),
@@ -45,7 +44,7 @@ static TABLES: LazyLock<Vec<(String, PathBuf, Content)>> = LazyLock::new(|| {
         root.display()
     );
     let read = |(name, table): (String, PathBuf)| {
-        // Tables in a store cannot have files at paths of a local disk.
+        // A table in an object store cannot refer to files on a local disk, so such tables are skipped.
         let content =
             if names_local_files(&table) { Err(ErrorKind::Unsupported) } else { content_of(&table) };
         (name, table, content)

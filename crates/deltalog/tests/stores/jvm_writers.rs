@@ -1,8 +1,7 @@
-//! Writers with the protocol of the JVM's `BaseExternalLogStore` run at the same time as ours. The protocol is modeled
-//! step by step.
+//! Writers that follow the JVM connector's `BaseExternalLogStore` step by step run at the same time as our writers.
 //!
-//! Unlike ours, they check whether a file exists and then write it without a condition, complete entries without a
-//! condition, and keep temporary files.
+//! Unlike our writers, they check whether a file exists and then write it without a condition, complete entries
+//! without a condition, and keep temporary files.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +16,7 @@ use crate::coordinated::{Servers, servers};
 const VERSIONS: u64 = 24;
 const WRITERS: u64 = 6;
 
-/// A writer of the JVM. Its store is opened without a coordinator.
+/// A writer like the JVM connector's. Its store is opened without a coordinator.
 struct JvmWriter<'a> {
     dynalite: &'a Dynalite,
     table: String,
@@ -77,7 +76,8 @@ impl JvmWriter<'_> {
         panic!("neither version {version} nor its temporary file is there");
     }
 
-    /// `write`. Dies after its entry if `dies`. Returns whether the version is its own.
+    /// `write`. If `dies` is set, the writer dies after putting its entry. Returns whether this writer has written the
+    /// version.
     fn write(&self, version: u64, id: &str, dies: bool) -> bool {
         if self.storage.head(&Self::path(version)).unwrap().is_some() {
             return false;
@@ -100,12 +100,12 @@ impl JvmWriter<'_> {
     }
 }
 
-/// Half of the writers are ours. Some of the JVM's writers die after they have put their entries.
+/// Half of the writers are ours. Some of the JVM writers die after they have put their entries.
 #[test]
 fn each_version_has_one_winner_beside_writers_of_the_jvm() {
     for ignores_conditions in [false, true] {
         let servers = servers(ignores_conditions);
-        // Creates the table of the entries.
+        // The first commit creates the DynamoDB table of entries.
         assert!(matches!(put(&servers.open(), 0, "first"), PutOutcome::Created));
         let mut won: Vec<(u64, String)> = Vec::new();
         for version in 1..=VERSIONS {
@@ -125,7 +125,7 @@ fn each_version_has_one_winner_beside_writers_of_the_jvm() {
             }));
         }
         let storage = servers.open();
-        // A listing recovers the commit that the last writer has left incomplete.
+        // A listing completes the commit that the last writer has left incomplete.
         let listed = storage.list_directory_after("_delta_log", "").unwrap();
         assert_eq!(listed.len() as u64, VERSIONS + 1);
         assert_eq!(won.len() as u64, VERSIONS);

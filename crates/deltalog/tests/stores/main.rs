@@ -1,5 +1,5 @@
-//! The contract of every store, tested with a local directory, this repository's S3 server, and servers of
-//! other projects.
+//! Tests that every kind of store meets the same contract: a local directory, this repository's S3 server, and the
+//! servers of other projects.
 //!
 //! Each case is a function of a [`places::Place`]; `on_every_store` turns it into one test per store. The servers
 //! start with the first test that needs them, and end with the process. Each test has its own bucket.

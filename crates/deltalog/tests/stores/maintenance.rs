@@ -1,4 +1,4 @@
-//! Maintenance and copies of tables.
+//! Maintains and copies tables in every store.
 
 use std::io::Write;
 use std::time::Duration;
@@ -122,7 +122,7 @@ fn copies(place: &Place) {
     assert_eq!(ids(&newest(&local)), ids(&newest(&source)));
 }
 
-/// A directory of Parquet files, as other engines leave it.
+/// Converts a directory of Parquet files, as other engines write it.
 fn a_converted_directory(place: &Place) {
     let source = made(place, "source", &[]);
     let plain = place.open("plain files");

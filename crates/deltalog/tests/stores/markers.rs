@@ -1,5 +1,5 @@
-//! Some objects only represent directories; Hadoop, consoles of stores and other tools create them. They are not
-//! treated as files.
+//! Hadoop, web consoles and other tools create objects that only represent directories. Such markers are not treated
+//! as files.
 
 use deltalog::engine::distributed::delete_files;
 use deltalog::engine::storage::FileMeta;
@@ -30,7 +30,7 @@ const MARKERS: [&str; 12] = [
 ];
 
 fn markers_of_directories(place: &Place) {
-    // A location with nothing else is not a table, and a table may be created there.
+    // If a location contains nothing but markers, it is not a table, and a table may be created there.
     for marker in MARKERS {
         place.create_marker(marker);
     }
@@ -38,7 +38,7 @@ fn markers_of_directories(place: &Place) {
     assert!(!Table::exists(&storage).unwrap());
     assert_eq!(Snapshot::open(&storage, None).unwrap_err().kind(), ErrorKind::NotATable);
     append(&storage, 0..6);
-    // A client may create them again at any time.
+    // Clients may create the markers again at any time.
     for marker in MARKERS {
         place.create_marker(marker);
     }
@@ -65,7 +65,7 @@ fn markers_of_directories(place: &Place) {
     );
     assert_eq!(ids(&newest(&place.open("t"))), (0..72).collect::<Vec<_>>());
 
-    // The files of a write that failed.
+    // A failed write has left these files behind.
     create(&storage, "_write/part=a/f", b"x");
     for marker in ["t/_write/", "t/_write/part=a/", "t/_write/part=a", "t/_write/part=b/"] {
         place.create_marker(marker);

@@ -1,4 +1,4 @@
-//! Names of files that are spelled differently in URLs and other protocols.
+//! File names with characters that URLs and other protocols must escape.
 
 use deltalog::engine::storage::PutOutcome;
 
@@ -7,7 +7,7 @@ use crate::places::Place;
 
 on_every_store! { odd_names, odd_names_of_tables }
 
-/// The names of partition directories contain any of these.
+/// Characters that may occur in the names of partition directories.
 const NAMES: [&str; 22] = [
     "a b", " a", "a=b", "a%20b", "a%2Fb", "100%", "%", "a+b", "a&b", "a?b", "a#b", "a;b", "a:b", "a@b",
     "a'b", "(a)", "a~b", "a,b", "a$b!*", "ä", "日本", "😀",

@@ -1,4 +1,4 @@
-//! Places for tables, each in a store.
+//! Creates places for tables, in every kind of store.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,17 +37,19 @@ impl Place {
         Self::in_server(&S3_SERVER)
     }
 
-    /// A bucket whose commits DynamoDB decides.
+    /// Buckets with commits that DynamoDB coordinates.
     pub fn dynamodb() -> Self {
         Self::s3_server().coordinated(&DYNALITE)
     }
 
-    /// Returns such a bucket in a server that ignores the condition of a create and replaces the object.
+    /// Returns a bucket with a coordinator on a server that ignores the condition of a put-if-absent and replaces the
+    /// object.
     pub fn overwriting() -> Self {
         Self::in_server(&OVERWRITING).coordinated(&DYNALITE)
     }
 
-    /// Returns the same place with commits that a DynamoDB server decides. Its table is named after the bucket.
+    /// Returns the same place with commits that a DynamoDB server coordinates. The DynamoDB table is named after the
+    /// bucket.
     pub fn coordinated(mut self, server: &Dynalite) -> Self {
         let table = self.root.replace("://", "-");
         let options = [
@@ -103,15 +105,15 @@ impl Place {
         self
     }
 
-    /// Returns the same place for clients that have, instead of the account's key, a signature with these permissions
-    /// that expires at a given time.
+    /// Returns the same place for clients that use, instead of the account's key, a signature with these permissions
+    /// and this expiry time.
     pub fn signed(self, permissions: &str, until: &str) -> Self {
         let bucket = self.root.split_once("://").unwrap().1.split('@').next().unwrap().to_owned();
         let signature = AZURITE.signature(&bucket, permissions, until);
         self.with(&[("azure_storage_account_key", ""), ("azure_storage_sas_token", &signature)])
     }
 
-    /// Returns the same place in Google's store for clients that may not list.
+    /// Returns the same place in Google Cloud Storage for clients without permission to list.
     pub fn without_lists(self) -> Self {
         self.with(&[("google_bearer_token", FAKE_GCS.token_without_lists())])
     }
@@ -123,13 +125,13 @@ impl Place {
     /// Creates an empty object with exactly this name, without deltalog.
     ///
     /// # Panics
-    /// If the place is in a store that has no such objects, or cannot create this one.
+    /// If the store does not support such objects, or cannot create this one.
     pub fn create_marker(&self, key: &str) {
         let (scheme, rest) = self.root.split_once("://").unwrap();
         let bucket = rest.split('@').next().unwrap();
         match scheme {
             "s3" if self.options == S3_SERVER.options() => S3_SERVER.put_object(bucket, key, ""),
-            // Azure removes the slash.
+            // Azure would remove the slash at the end of the name.
             "abfss" if key.ends_with('/') => {}
             "abfss" => AZURITE.create_marker(bucket, &key.replace(' ', "%20")),
             "gs" => FAKE_GCS.create_marker(bucket, key),

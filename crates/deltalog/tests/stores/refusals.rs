@@ -1,7 +1,8 @@
 //! Errors name the container, the bucket or the credentials that are wrong, and the setting to change.
 //!
-//! The error "there is no table" is raised only if the store has confirmed it to a caller who may list.
-//! `tests/stores/test_bad_input.py` has the same tests for S3, and more.
+//! The error "there is no table" is raised only if the caller may list files and the store has shown that there are
+//! none.
+//! `tests/stores/test_bad_input.py` has these and further tests for S3.
 
 use deltalog::{Environment, PendingWrite, Table};
 use deltalog::{ErrorKind, PrimitiveType, SaveMode, Snapshot, StructField, StructType, WriteRequest};
@@ -64,7 +65,7 @@ fn a_wrong_key() {
     refused(&versitygw, ErrorKind::PermissionDenied, &["the signature", "'aws_secret_access_key'"]);
 }
 
-/// A shared access signature has expired. (Azurite returns Azure's code, but not its details.)
+/// A shared access signature has expired. Azurite returns the same error code as Azure, but not the details.
 #[test]
 fn a_signature_that_has_expired() {
     let place = with_table(Place::azurite());
@@ -94,7 +95,7 @@ fn a_permission_to_read_only() {
     assert!(error.to_string().contains("write objects"), "{error}");
 }
 
-/// The store gets one request, and the hint names the store's own setting.
+/// If nothing answers at the endpoint, the error names the endpoint and the setting for this kind of store.
 #[test]
 fn a_wrong_endpoint() {
     for (place, name, words) in [

@@ -1,4 +1,4 @@
-//! Rows of tables, written and read.
+//! Writes and reads rows of tables in every store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub fn batch(ids: impl IntoIterator<Item = i64>) -> RecordBatch {
     .unwrap()
 }
 
-/// The partition of a row. Its directory is spelled differently in the log and in the store.
+/// Returns the partition value of a row. The name of its directory is escaped differently in the log and in the store.
 pub fn part(id: i64) -> String {
     ["a b", "100%", "ä/ö"][id as usize % 3].to_owned()
 }

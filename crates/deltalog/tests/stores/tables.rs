@@ -1,4 +1,4 @@
-//! Creates tables, and reads, changes and follows them.
+//! Creates, reads, changes and refreshes tables in every store.
 
 use deltalog::engine::dml::{Request, RowChangeOutcome, delete};
 use deltalog::{
@@ -46,7 +46,7 @@ fn deletion_vectors(place: &Place) {
     let write = appending(&storage, &[("delta.enableDeletionVectors", "true")]);
     let added = files(&write, 0..3_000);
     write.commit_or_fail(added, Operation::new("WRITE")).unwrap();
-    // Every second row is deleted, so that the vectors are separate files.
+    // Every second row is deleted, which makes the deletion vectors large enough for files of their own.
     for predicate in ["id % 2 = 1", "id < 100"] {
         let outcome =
             delete(&newest(&storage), Some(predicate), Request::new(&Environment::system())).unwrap();
@@ -86,7 +86,7 @@ fn checkpoints(place: &Place) {
     }
 }
 
-/// A table that is kept and refreshed, while other writers commit.
+/// A handle is kept and refreshed while other writers commit.
 fn a_kept_table(place: &Place) {
     append(&place.open("t"), 0..10);
     let table = Table::open(&place.open("t"), &Environment::system()).unwrap();

@@ -25,7 +25,8 @@ fn a_large_file_has_all_bytes(place: &Place) {
     assert!(storage.read("data/f.parquet").unwrap() == bytes);
 }
 
-/// Files in a local directory have their name from the start.
+/// A large file that is dropped before it is finished never becomes visible. Local directories are left out, because
+/// their files have their names from the start.
 fn a_large_file_that_was_given_up(place: &Place) {
     if place.is_local() {
         return;

@@ -15,7 +15,7 @@ fn is_open(path: &str) -> bool {
     !path.rsplit('/').next().unwrap().starts_with('_')
 }
 
-/// Returns the names and sizes of a walk, and checks that no file occurs twice.
+/// Returns the names and sizes of the files that a walk finds, and checks that no file occurs twice.
 fn walked(storage: &Storage, directory: &str) -> BTreeMap<String, u64> {
     let mut files = BTreeMap::new();
     storage
@@ -31,7 +31,7 @@ fn walked(storage: &Storage, directory: &str) -> BTreeMap<String, u64> {
     files
 }
 
-/// Returns what a walk should find, by the listing of everything.
+/// Returns the files that a walk should find, from a listing of everything.
 fn listed(storage: &Storage, directory: &str) -> BTreeMap<String, u64> {
     let files = storage.list_after(directory, "").unwrap();
     let is_found = |name: &str| name.match_indices('/').all(|(end, _)| is_open(&name[..end]));
@@ -66,7 +66,8 @@ fn bucket(place: &Place) -> &str {
     place.root.trim_start_matches("s3://")
 }
 
-/// Trees of any shape: few and many directories, names that sort around a slash, files next to directories.
+/// The directory trees have random shapes: few or many directories, names that sort around a slash, and files next to
+/// directories.
 #[test]
 fn walks_find_what_a_listing_finds() {
     for seed in 0..12 {
@@ -104,7 +105,7 @@ fn a_small_table_is_one_request() {
     assert_eq!(server.take_requests().len(), 1);
 }
 
-/// There is no request per partition, and none per file of the log.
+/// The number of requests grows neither with the number of partitions nor with the number of log files.
 #[test]
 fn many_partitions_are_read_as_ranges_at_the_same_time() {
     let (server, place) = with_pages_of(100);
@@ -117,8 +118,8 @@ fn many_partitions_are_read_as_ranges_at_the_same_time() {
     assert_eq!(walked(&storage, "").len(), 1_000);
     let requests = server.take_requests();
     assert_eq!(count(&requests, Kind::List), requests.len());
-    // The requests are one page of everything, and 11 pages of prefixes. Each of these leads to four ranges of two
-    // pages. There is none for the log.
+    // The requests are one page of everything and 11 pages of prefixes, each of which leads to four ranges of two
+    // pages. There is no request for the log.
     assert!(requests.len() <= 1 + 11 + 11 * 4 * 2, "{}", requests.len());
     // This latency is long enough even for a busy machine.
     server.faults([Rule::new(Fault::LatencyMs(200)).on(Kind::List)]);
@@ -141,7 +142,8 @@ fn a_failure_ends_the_walk() {
     assert_eq!(failed.kind(), ErrorKind::PermissionDenied, "{failed}");
 }
 
-/// The client of the store does not repeat the request for a page whose response ends too early.
+/// If the response for a page of a listing ends too early, the page is requested again; the HTTP client does not do
+/// this itself.
 #[test]
 fn a_page_that_is_cut_off_is_asked_for_again() {
     let (server, place) = with_pages_of(3);
@@ -155,7 +157,7 @@ fn a_page_that_is_cut_off_is_asked_for_again() {
     assert_eq!(storage.walk("t", &is_open, |_| Ok(())).unwrap_err().kind(), ErrorKind::Unavailable);
 }
 
-/// Files behind a link may not belong to the table.
+/// Links to directories are not followed, because the files behind a link may not belong to the table.
 #[cfg(unix)]
 #[test]
 fn links_to_local_directories_are_not_followed() {

@@ -1,4 +1,4 @@
-//! A store behind a compressing proxy has weak entity tags: they do not identify the bytes of a file.
+//! A store behind a compressing proxy has weak entity tags, which do not identify the bytes of a file.
 
 use deltalog::{Operation, Snapshot, Storage};
 use deltalog_testkit::s3::{S3Server, Settings};
@@ -8,8 +8,8 @@ use crate::contract::create;
 use crate::places::Place;
 use crate::rows::{appending, files, ids};
 
-/// Such a store is read like a store without tags: no read has a condition on a tag, which the store would refuse, and
-/// the cache is not used. (RFC 9110, 8.8.1 and 13.1.1.)
+/// A store with weak entity tags is read like a store without tags. No read has a condition on a tag, because the
+/// store would refuse it, and the cache is not used. (RFC 9110, 8.8.1 and 13.1.1.)
 #[test]
 fn weak_tags_are_no_tags() {
     let server = S3Server::start_with(Settings { weak_tags: true, ..Settings::default() });

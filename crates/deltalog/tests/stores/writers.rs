@@ -1,4 +1,4 @@
-//! Writers that append to one table at the same time.
+//! Several writers append to one table at the same time.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The clean-up that commits do: how much it deletes, when it begins, and when it stops.
+//! The clean-up that follows a commit: how much it deletes, when it begins, and when it stops.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -13,7 +13,7 @@ use crate::common::forms::Form;
 use crate::common::store::{FaultyStore, Op};
 use crate::common::{NOW_MS, append, empty, first_lines, metadata_line, storage_in, write_commit, write_log};
 
-/// Returns an environment in which each look at the clock takes a second.
+/// Returns an environment whose clock advances by a second each time it is read.
 fn slow() -> Environment {
     let time = AtomicI64::new(NOW_MS);
     Environment::new(move || time.fetch_add(1000, Ordering::Relaxed), Uuid::new_v4)
@@ -24,7 +24,7 @@ fn take_deletions(store: &FaultyStore) -> usize {
     store.take_calls().iter().filter(|call| call.op == Op::Delete).count()
 }
 
-/// A commit cleans up after the checkpoint that it has written, unless the table says otherwise.
+/// A commit that writes a checkpoint cleans up the log afterwards, unless a table property prevents it.
 #[test]
 fn a_commit_cleans_up_after_its_checkpoint() {
     let commit = |properties: &[(&str, &str)]| {
@@ -45,7 +45,7 @@ fn a_commit_cleans_up_after_its_checkpoint() {
     assert_eq!(commit(&[("delta.checkpointInterval", "7")]), 11);
 }
 
-/// After a commit only some files are deleted, beginning with the oldest versions.
+/// The clean-up after a commit deletes a limited number of files, beginning with the oldest versions.
 #[test]
 fn a_commit_deletes_a_limited_number_of_files() {
     let (store, storage) = empty();
@@ -62,7 +62,8 @@ fn a_commit_deletes_a_limited_number_of_files() {
     assert_eq!(clean(&storage, NOW_MS).unwrap().len(), 100);
 }
 
-/// Listing a long log would be too expensive at every checkpoint.
+/// Only one checkpoint per hour is followed by a clean-up, because listing a long log at every checkpoint would be too
+/// expensive.
 #[test]
 fn only_the_first_checkpoint_of_an_hour_is_followed_by_a_clean_up() {
     let readable_after = |last_checkpoint_ms| {
@@ -91,8 +92,8 @@ fn a_clean_up_that_takes_long_goes_on_after_the_next_commits() {
     assert_eq!(readable(&storage, 17).keys().copied().collect::<Vec<_>>(), (5..17).collect::<Vec<_>>());
 }
 
-/// The table's retention may have become longer since a clean-up began. Files that it has not deleted yet must then be
-/// kept.
+/// The table's retention may have become longer since a clean-up began. In that case it must keep the files that it
+/// has not deleted yet.
 #[test]
 fn what_a_clean_up_has_left_is_kept_if_the_table_says_so_meanwhile() {
     for (retention, expected) in [
@@ -117,7 +118,7 @@ fn what_a_clean_up_has_left_is_kept_if_the_table_says_so_meanwhile() {
     }
 }
 
-/// If the `Background` has ended, or in a forked child, a commit does the work itself, again only for a short time.
+/// If the `Background` has ended, or in a forked process, a commit does the clean-up itself, but only for a short time.
 #[test]
 fn a_commit_whose_work_is_given_back_cleans_up_for_a_short_time() {
     let (store, storage) = daily(10, &[(5, Form::Classic)]);
@@ -129,7 +130,8 @@ fn a_commit_whose_work_is_given_back_cleans_up_for_a_short_time() {
     assert_eq!(take_deletions(&store), 1);
 }
 
-/// A clean-up in the background may take hours. Changes that the user makes while it runs are respected.
+/// A clean-up in the background may take hours. It respects changes of the table properties that a user makes while it
+/// runs.
 #[test]
 fn a_clean_up_behind_a_commit_asks_the_table_again() {
     for (property, value, expected) in [
@@ -143,7 +145,7 @@ fn a_clean_up_behind_a_commit_asks_the_table_again() {
         let properties = BTreeMap::from([(property.to_owned(), value.to_owned())]);
         store.fail(move |_, call| {
             if call.op == Op::Delete && call.path.ends_with(&LogFileName::Commit(0).path()) {
-                // Runs on another thread, because this one is in the middle of a request.
+                // This runs on another thread, because the current thread is in the middle of a request.
                 let lines = [metadata_line(&properties)];
                 std::thread::scope(|scope| scope.spawn(|| write_commit(&other, 11, &lines)).join().unwrap());
             }

@@ -1,4 +1,4 @@
-//! Writes the same checkpoint in every form of the protocol. Protocol: "Checkpoint Naming Scheme", "V2 Spec".
+//! Writes the same checkpoint in every form that the protocol defines. Protocol: "Checkpoint Naming Scheme", "V2 Spec".
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -124,7 +124,7 @@ pub fn put(storage: &Storage, path: String, batch: &RecordBatch) -> String {
     path
 }
 
-/// Returns the rows with file actions, or those without.
+/// Returns either the rows of a checkpoint with file actions, or the rows without.
 fn rows(batch: &RecordBatch, with_files: bool) -> RecordBatch {
     let of = |name: &str, row: usize| batch.column_by_name(name).is_some_and(|column| column.is_valid(row));
     let keep: BooleanArray =

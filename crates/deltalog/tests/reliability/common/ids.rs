@@ -1,4 +1,4 @@
-//! Creates tables in a directory. Their rows have an id.
+//! Creates tables in a local directory whose rows have an `id`.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,7 +23,7 @@ pub fn environment() -> Environment {
 }
 
 /// Returns an environment that runs `work` once, as soon as more than `ids_before` ids were drawn. Each new file draws
-/// one id, so `work` runs after the files were written and before they are committed.
+/// an id, so `work` can be made to run after the files were written and before they are committed.
 pub fn meanwhile(work: impl FnOnce() + Send + 'static, ids_before: usize) -> Environment {
     let state = Mutex::new((Some(work), 0));
     let draw = move || {
@@ -39,7 +39,8 @@ pub fn meanwhile(work: impl FnOnce() + Send + 'static, ids_before: usize) -> Env
     Environment::new(|| chrono::Utc::now().timestamp_millis(), draw).with_sleep(|_| {})
 }
 
-/// Creates a table with deletion vectors and these properties. It has one file, in which the ids are the positions.
+/// Creates a table with deletion vectors and these properties. It has one file, in which the id of a row is its
+/// position.
 pub fn table(properties: &[(&str, &str)]) -> (TempDir, Storage) {
     let directory = tempfile::tempdir().unwrap();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();

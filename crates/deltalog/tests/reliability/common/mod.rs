@@ -1,4 +1,4 @@
-//! Shared parts of the tests: a table in a store that fails on demand, a clock that stands still, and logs
+//! Code that the tests share: tables in a store that fails on demand, a clock that stands still, and logs that are
 //! written line by line.
 
 pub mod forms;
@@ -31,8 +31,8 @@ pub fn environment() -> Environment {
     counting_from(1)
 }
 
-/// Returns the start of a sample with every `step`-th item. It differs between trees in CI, so that their samples
-/// together contain all items.
+/// Returns where a sample of every `step`-th item starts. CI runs use different starts, so together they cover all
+/// items.
 pub fn first_of(step: usize) -> usize {
     let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse::<usize>().ok());
     seed.unwrap_or_default() % step
@@ -70,7 +70,7 @@ fn schema_json() -> String {
     r#"{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}"#.to_owned()
 }
 
-/// Returns an action for a file that does not exist.
+/// Returns an `add` action for a data file that does not exist.
 pub fn add(path: &str) -> Add {
     let mut add = Add::default();
     (add.path, add.size, add.modification_time, add.data_change) = (path.to_owned(), 1, NOW_MS, true);
@@ -95,7 +95,7 @@ pub fn append(base: &Snapshot, path: &str, environment: &Environment) -> Transac
     transaction
 }
 
-/// Returns a transaction that replaces everything in `base` by the file `path`.
+/// Returns a transaction that replaces everything in `base` with the file `path`.
 pub fn overwrite(base: &Snapshot, path: &str, environment: &Environment) -> Result<Transaction> {
     let mut transaction = Transaction::overwrite(base, Operation::new("WRITE"), environment)?;
     transaction.add_files(&[add(path)])?;
@@ -105,7 +105,7 @@ pub fn overwrite(base: &Snapshot, path: &str, environment: &Environment) -> Resu
 /// Creates a table with `files`, each added by a separate commit, starting at version 1.
 pub fn table(files: &[&str]) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
-    // The ids must differ from the ids of the tests.
+    // These ids must differ from the ids that tests draw.
     let environment = counting_from(1_000_000);
     creation(&storage, &environment).commit_or_fail().unwrap();
     for file in files {
@@ -152,7 +152,7 @@ pub fn add_line(path: &str) -> String {
     .to_string()
 }
 
-/// Writes a log in which each version except the first adds one file, named after the version.
+/// Writes a log in which each version except the first adds one file, whose name contains the version.
 pub fn write_log(storage: &Storage, versions: u64) {
     write_commit(storage, 0, &first_lines(&BTreeMap::new()));
     for version in 1..versions {
@@ -160,7 +160,7 @@ pub fn write_log(storage: &Storage, versions: u64) {
     }
 }
 
-/// Deletes the files of the log.
+/// Drops the table by deleting the files of its log.
 pub fn drop_table(storage: &Storage) {
     for file in storage.list_after(LOG_DIRECTORY, "").unwrap() {
         storage.delete(&format!("{LOG_DIRECTORY}/{}", file.name)).unwrap();

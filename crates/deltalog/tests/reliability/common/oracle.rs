@@ -7,7 +7,7 @@ use deltalog::Storage;
 use deltalog::engine::protocol::log_name::LogFileName;
 use serde_json::Value;
 
-/// The names that the histories of the tests use, each with all of its spellings.
+/// The file names that the tests' histories use, each with all its spellings.
 pub const SPELLINGS: [&[&str]; 3] = [
     &["plain.parquet", "%70lain.parquet", "./plain.parquet", "/t/plain.parquet", "memory:///t/plain.parquet"],
     &["d=1/a%20b.parquet", "d=1/a b.parquet", "d%3D1//a%20b.parquet", "d%3d1%2Fa%20b.parquet"],

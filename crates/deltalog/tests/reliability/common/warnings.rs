@@ -1,4 +1,4 @@
-//! Capture of warnings that the crate logs.
+//! Captures the warnings that the crate logs.
 
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Changes of a table's definition.
+//! Changes of a table's definition that fail at any request.
 
 use deltalog::engine::commit::Transaction;
 use deltalog::{ColumnPath, Operation, Result, Snapshot, Storage, TableChange, alter_table};
@@ -17,7 +17,8 @@ fn set(properties: &[&str]) -> TableChange {
     TableChange::SetProperties(properties.collect())
 }
 
-/// The change moves to the version after an append, and records the version from which in-commit timestamps are used.
+/// Another writer has appended, so the change gets the version after the append. It records this version as the first
+/// one with in-commit timestamps.
 #[test]
 fn a_change_of_properties_is_atomic() {
     let set = set(&["delta.enableInCommitTimestamps", "delta.enableDeletionVectors"]);
@@ -30,7 +31,7 @@ fn a_change_of_properties_is_atomic() {
     assert_eq!(newest.protocol().min_writer_version, 7);
 }
 
-/// Creates a table with two files whose numbers of rows are known, because our own statistics contain them.
+/// Creates a table with two files. Their statistics, which we wrote, have the numbers of rows.
 fn with_counts() -> (FaultyStore, Storage) {
     let (store, storage) = table(&[]);
     for path in ["a", "b"] {

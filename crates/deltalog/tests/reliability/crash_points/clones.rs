@@ -1,4 +1,4 @@
-//! Clones of tables.
+//! Clones of tables that fail at any request.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn source() -> Storage {
     storage
 }
 
-/// The copy exists with all files, or does not exist. Cloning again updates it completely, or not at all.
+/// The clone exists with all files, or does not exist. Cloning again updates it completely, or not at all.
 #[test]
 fn a_deep_clone_is_atomic() {
     let source = source();
@@ -55,7 +55,7 @@ fn a_deep_clone_is_atomic() {
     fail_at_each_request(repeated, |storage| clone(storage, 2), true);
 }
 
-/// The same holds if an engine copies the data files.
+/// A deep clone is also atomic if an engine copies the data files.
 #[test]
 fn a_deep_clone_by_an_engine_is_atomic() {
     let source = source();
@@ -63,7 +63,7 @@ fn a_deep_clone_by_an_engine_is_atomic() {
         let plan = plan_clone(&Snapshot::open(&source, None)?, storage, CloneRequest::new(false), &hasty())?;
         let mut told = Vec::new();
         let copied = plan.copies().enumerate().try_for_each(|(number, file)| {
-            // The names are the same in each run, so that states can be compared.
+            // File names are the same in each run, so that the resulting states can be compared.
             let unique = number as u64 + 1;
             let bytes = source.read(&file.from.to_string())?;
             let name = format!("{}{unique:016x}-{}", file.start, file.name);
@@ -89,7 +89,7 @@ fn a_shallow_clone_is_atomic() {
         let newest = Snapshot::open(&source, None).unwrap();
         clone_table(&newest, storage, CloneRequest::new(true), &hasty()).map(drop)
     };
-    // The vectors are in other files.
+    // The deletion vectors are stored in files of their own.
     let first = |storage: &Storage| -> Result<()> {
         let version = Snapshot::open(&source, Some(1)).unwrap();
         clone_table(&version, storage, CloneRequest::new(true), &hasty()).map(drop)

@@ -1,4 +1,4 @@
-//! Conversions of directories of files to tables.
+//! Conversions of directories to tables that fail at any request.
 
 use std::sync::Arc;
 

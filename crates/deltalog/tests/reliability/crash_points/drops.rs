@@ -1,5 +1,5 @@
-//! The drop of a feature, which makes several commits. After each failure, every version has the same rows as before,
-//! and dropping the feature again completes the work.
+//! Dropping a feature takes several commits. After a failure at any request, every version has the same rows as
+//! before, and dropping the feature again completes the work.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -18,7 +18,7 @@ use crate::common::ids::ids;
 use crate::common::store::{Crash, FaultyStore, Op};
 use crate::common::{empty, first_of, schema, storage_in};
 
-/// Only a sample of the failures of a drop is tried; with `DELTALOG_ALL_CRASHES`, all of them.
+/// Only a sample of the possible failures is tried, unless `DELTALOG_ALL_CRASHES` is set.
 const STEP: usize = 37;
 
 /// Creates a table with the rows 0 to 4 and a property.
@@ -39,7 +39,7 @@ fn table_with(property: (&str, &str)) -> (FaultyStore, Storage) {
     (store, storage)
 }
 
-/// Creates a table with the rows 0, 2 and 4 of a file with five rows.
+/// Creates a table with one file of five rows, of which the rows 0, 2 and 4 are not deleted.
 fn table_with_deleted_rows() -> (FaultyStore, Storage) {
     let (store, storage) = table_with(("delta.enableDeletionVectors", "true"));
     let mut request = WriteRequest::new(schema(), SaveMode::Overwrite);
@@ -78,7 +78,7 @@ fn a_drop_that_truncates_the_history_is_done_by_the_next_one() {
 
 /// Drops `feature` with each failure of each request, and once more without failures.
 fn fail_at_requests(prepared: &FaultyStore, feature: &str, truncates: bool, expected: &[i64]) {
-    // A crash should unwind this thread.
+    // A simulated crash should have unwound this thread.
     stay_alone();
     let dropped = |storage: &Storage| {
         let base = Snapshot::open(storage, None)?;

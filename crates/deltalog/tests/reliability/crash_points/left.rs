@@ -1,5 +1,5 @@
-//! Keeps the tables that failed operations leave, as files in a build directory, each with the result of a naive
-//! replay. `tests/interop/test_crashed_tables.py` compares these results with another implementation.
+//! Saves the tables that failed operations leave behind in a build directory, each with the result of a naive replay
+//! of its log. `tests/interop/test_crashed_tables.py` compares these results with another implementation.
 //!
 //! ```text
 //!   target/tmp/crashed-tables/<operation>/<number>/table/_delta_log/…
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::common::store::FaultyStore;
 
-/// The different tables that an operation leaves.
+/// The different tables that failures of one operation leave behind.
 pub struct Left {
     directory: PathBuf,
     kept: HashSet<u64>,
@@ -33,7 +33,7 @@ impl Left {
         Self { directory, kept: HashSet::new() }
     }
 
-    /// Keeps the table in `store`, unless there is none or the same one was kept already.
+    /// Saves the table in `store`, unless there is no table or an identical one was saved already.
     pub fn keep(&mut self, store: &FaultyStore) {
         let objects = store.objects();
         let log = Log::read(&objects, "t").unwrap();

@@ -1,9 +1,9 @@
-//! Runs every operation, with every fault at each of its requests. Afterwards the table is in the old or in the new
-//! state, and can be written again.
+//! Runs every operation, and makes each of its requests fail in every way. Afterwards the table is in the old or in
+//! the new state, and can be written again.
 //!
-//! A request fails with each fault of its kind, once or permanently, and the process ends before or after the request
-//! takes effect. Afterwards a naive replay of the log must agree at every version, and every data file must exist. The
-//! resulting tables are kept for another implementation to read ([`left`]).
+//! A request fails with each fault that is possible for its kind, once or permanently, or the process crashes before
+//! or after the request takes effect. Afterwards a naive replay of the log must agree at every version, and every data
+//! file must exist. The resulting tables are saved, so that another implementation can read them ([`left`]).
 
 mod changes;
 mod clones;
@@ -75,7 +75,7 @@ fn state(storage: &Storage) -> State {
 }
 
 /// Checks that the newest version and every fourth version agree with a naive replay, and that their data files exist
-/// if `files_exist`. Calls alternate between the four remainders. Versions that are not `retained` may be gone.
+/// if `files_exist`. Consecutive calls check different versions. Versions that are not `retained` need not exist.
 fn check_versions(
     store: &FaultyStore,
     storage: &Storage,
@@ -135,13 +135,13 @@ fn readable(store: &FaultyStore, storage: &Storage) -> BTreeSet<u64> {
 }
 
 /// Runs `operation` once without faults, and then once for each of its requests and each failure. Versions that can be
-/// read after the former must be readable after each of the latter.
+/// read after the run without faults must also be readable after every run with a fault.
 fn fail_at_each_request(
     prepare: impl FnOnce() -> (FaultyStore, Storage),
     operation: impl Fn(&Storage) -> Result<(), Error>,
     files_exist: bool,
 ) {
-    // A crash should unwind this thread.
+    // A simulated crash should have unwound this thread.
     stay_alone();
     let prepared = prepare().0;
     let store = prepared.copy();
@@ -166,7 +166,7 @@ fn fail_at_each_request(
         assert!(found == before || found == after, "{context}: {found:?}");
         match result {
             Err(panic) if !panic.is::<Crash>() => resume_unwind(panic),
-            // A crashed process reports nothing, even if the unwinding was caught.
+            // A crashed process has no result, even if code of the operation caught the unwinding.
             _ if failure.fault.is_crash() => {}
             Err(_) => unreachable!("only a crash unwinds"),
             Ok(Ok(())) => assert_eq!(found, after, "{context}"),

@@ -1,4 +1,5 @@
-//! Commits of rows that are actually written, and read again when they are replaced.
+//! Commits of rows that fail at any request. Unlike in other tests, the data files really exist, and are read when
+//! rows are replaced.
 
 use std::sync::Arc;
 
@@ -54,7 +55,8 @@ fn set(definition: &mut TableDefinition, property: &str) {
     definition.configuration.insert(property.to_owned(), "true".to_owned());
 }
 
-/// Removes one file, and some rows of the other one: by a deletion vector, or by copying the remaining rows.
+/// The overwrite removes one file, and some rows of the other file: by a deletion vector, or by copying the remaining
+/// rows.
 #[test]
 fn an_overwrite_of_some_rows_of_a_file_is_atomic() {
     let replace = |storage: &Storage| {
@@ -85,7 +87,7 @@ fn an_append_that_counts_up_is_atomic() {
     fail_at_each_request(prepare, append, true);
 }
 
-/// One file has deleted rows, which the new file lacks.
+/// The new file does not have the rows that were deleted from one of the old files.
 #[test]
 fn an_optimize_is_atomic() {
     for property in ["delta.enableRowTracking", "delta.enableDeletionVectors"] {
@@ -163,7 +165,7 @@ fn a_purge_is_atomic() {
     fail_at_each_request(prepare, run, true);
 }
 
-/// The rows of two files, except for a deleted one, are written to two new files.
+/// The rows of two files, except for a deleted row, are written to two new files.
 #[test]
 fn an_order_of_rows_is_atomic() {
     for property in ["delta.enableRowTracking", "delta.enableDeletionVectors"] {
@@ -187,7 +189,7 @@ fn an_order_of_rows_is_atomic() {
     }
 }
 
-/// The rows of a clustered file and of a new one, except for a deleted row, are written to two files of one cube.
+/// The rows of a clustered file and of a new file, except for a deleted row, are written to two files of one cube.
 #[test]
 fn clustering_is_atomic() {
     let cluster = |storage: &Storage, environment: &Environment| {
@@ -215,7 +217,7 @@ fn clustering_is_atomic() {
     fail_at_each_request(prepare, run, true);
 }
 
-/// One file is restored with its earlier vector, and another one is removed.
+/// One file is restored with its earlier deletion vector, and another file is removed.
 #[test]
 fn a_restore_is_atomic() {
     let prepare = || {
@@ -235,7 +237,7 @@ fn a_restore_is_atomic() {
     fail_at_each_request(prepare, run, true);
 }
 
-/// The schema and the rows with it are one commit.
+/// The new schema and the rows that have it are one commit.
 #[test]
 fn an_append_that_merges_the_schema_is_atomic() {
     let append = |storage: &Storage| {
@@ -257,7 +259,7 @@ fn an_append_that_merges_the_schema_is_atomic() {
 }
 
 /// Carries out `statement` on tables that copy rows and on tables that delete them by vectors, with a change data feed.
-/// One file loses all its rows, and the other one some.
+/// The statement deletes all rows of one file, and some rows of the other file.
 fn statement_is_atomic(statement: impl Fn(&Snapshot, Request) -> Result<RowChangeOutcome>) {
     let run = |storage: &Storage| {
         let done = statement(&Snapshot::open(storage, None)?, Request::new(&hasty()))?;
@@ -276,7 +278,7 @@ fn statement_is_atomic(statement: impl Fn(&Snapshot, Request) -> Result<RowChang
         run(&storage).unwrap();
         let files = |store: &FaultyStore| store.objects().list("t", "").len();
         let before = files(&store);
-        // A statement that fails leaves no file.
+        // A statement that fails leaves no data file behind.
         let stale = Snapshot::open(&storage, Some(1)).unwrap();
         statement(&stale, Request::new(&other_ids())).unwrap_err();
         assert_eq!(files(&store), before);

@@ -1,4 +1,4 @@
-//! Checkpoints, compactions, and clean-ups.
+//! Checkpoints, compactions and clean-ups that fail at any request.
 
 use std::collections::BTreeMap;
 
@@ -86,8 +86,8 @@ fn an_append_that_writes_a_compaction_is_atomic() {
 
 const DAY_MS: i64 = 24 * 3_600_000;
 
-/// Creates a log of ten versions, one per day and all old, with a checkpoint of version 6, and leftovers of a killed
-/// writer.
+/// Creates a log of ten old versions, one per day, with a checkpoint of version 6 and files that a killed writer left
+/// behind.
 fn old_log() -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     write_log(&storage, 10);
@@ -123,7 +123,7 @@ fn an_append_that_cleans_up_is_atomic() {
     fail_at_each_request(old_log, append, false);
 }
 
-/// The commit returns first. Another thread does the clean-up later, or it is never done.
+/// The commit returns before the clean-up, which another thread does later, or which is never done.
 #[test]
 fn a_clean_up_behind_an_append_is_atomic() {
     let append = |storage: &Storage| {

@@ -1,4 +1,4 @@
-//! Commits of every kind.
+//! Commits of every kind that fail at any request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn write_as(storage: &Storage, request: WriteRequest, environment: &Environment)
     pending.commit_or_fail(vec![add("new")], Operation::new("WRITE")).map(drop)
 }
 
-/// Creates a table by writes, whose data files exist.
+/// Creates a table by writing rows, so that its data files exist.
 fn written_table(files: &[&str]) -> (FaultyStore, Storage) {
     let (store, storage) = table(files);
     for file in files {
@@ -144,7 +144,7 @@ fn protocol_with_vectors() -> String {
     .to_string()
 }
 
-/// Returns the only file of the table that [`with_vectors`] creates.
+/// Returns the `add` action of the only file in the table that [`with_vectors`] creates.
 fn file_with_rows() -> Add {
     let mut file = add("a");
     file.stats = Some(r#"{"numRecords":5}"#.to_owned());
@@ -179,7 +179,7 @@ fn a_delete_of_rows_is_atomic() {
     );
 }
 
-/// The deletion vectors of both statements are merged in a new file.
+/// Two statements delete rows of the same file. Their deletion vectors are merged and written to a new file.
 #[test]
 fn a_delete_of_rows_that_meets_another_one_is_atomic() {
     let prepare = || {
@@ -238,7 +238,7 @@ fn an_overwrite_of_partitions_is_atomic() {
     fail_at_each_request(prepare, replace, false);
 }
 
-/// Two workers write files, one of them twice. A worker that dies leaves files that belong to no version.
+/// Two workers write files, and one of them repeats its task. The files of a worker that died belong to no version.
 #[test]
 fn a_distributed_write_is_atomic() {
     let distributed = |storage: &Storage| {

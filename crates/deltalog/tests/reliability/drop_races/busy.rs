@@ -1,4 +1,4 @@
-//! Drops of features from tables to which other writers commit all the time. Protocol: "Supported Features".
+//! Drops of features while other writers commit to the table all the time. Protocol: "Supported Features".
 
 use std::collections::BTreeSet;
 
@@ -38,13 +38,13 @@ fn a_drop_goes_on_while_others_append() {
         assert!(!supports(&newest, feature));
         for path in old {
             let reads = calls.iter().filter(|call| call.op == Op::Get && call.path.ends_with(&path)).count();
-            // The file is rewritten once for the type of its column, and once for its rows.
+            // The file is rewritten once because of its column's type, and once because of its deleted rows.
             assert!(reads <= 2, "{feature}: {path} was read {reads} times");
         }
     }
 }
 
-/// Each commit is read only once for its history, no matter how often the drop starts over.
+/// To examine the history, each commit is read only once, no matter how often the drop starts over.
 #[test]
 fn a_drop_that_begins_anew_reads_no_commit_again() {
     let (store, storage) = using("typeWidening");

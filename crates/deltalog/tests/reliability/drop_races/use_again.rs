@@ -1,4 +1,4 @@
-//! Drops of a feature that other writers deliberately begin to use again. Protocol: "Type Widening", "Deletion
+//! Drops of a feature that another writer begins to use again on purpose. Protocol: "Type Widening", "Deletion
 //! Vectors".
 
 use arrow::datatypes::DataType;
@@ -8,8 +8,8 @@ use super::{append_as, change, define, drop_from, finish, ids, race_from, restor
 use crate::common::store::{Call, FaultyStore, Op};
 use crate::common::{empty, storage_in};
 
-/// A table without the property of the feature. One file has shorts and one has integers, which is the type of the
-/// column. The rows are 0, 2 and 4.
+/// A table whose feature is no longer enabled. One file stores shorts, and one file stores integers, which is the
+/// column's type. The rows are 0, 2 and 4.
 fn widened_once() -> FaultyStore {
     let (store, storage) = empty();
     let property = ("delta.enableTypeWidening", "true");
@@ -31,8 +31,8 @@ fn widen(storage: &Storage, data_type: PrimitiveType) -> Result<()> {
     change(storage, &TableChange::WidenColumn { column: ColumnPath::new(["id"]), data_type })
 }
 
-/// "Type Widening". A step of the drop finds that the types of files match the schema. They no longer do when another
-/// writer widens the column again.
+/// "Type Widening". A step of the drop finds that the types in the files match the schema. Afterwards another writer
+/// widens the column again.
 #[test]
 fn a_column_that_is_widened_again_leaves_no_older_types() {
     let work = |storage: &Storage| {
@@ -45,9 +45,9 @@ fn a_column_that_is_widened_again_leaves_no_older_types() {
     race_from(&widened_once(), "typeWidening", work, &[0, 2, 4], after_commits);
 }
 
-/// "Deletion Vectors". Whenever the drop is about to make its last commit, a file with deleted rows is restored, and
-/// this is undone. This never ends: each time the last commit conflicts, and the next round first makes commits for
-/// checkpoints, which hide the version with the file.
+/// "Deletion Vectors". Whenever the drop is about to make its last commit, another writer restores a file with deleted
+/// rows, and undoes this again. Each time the last commit conflicts, and the drop first makes commits for checkpoints
+/// that hide the version with the file. To end this, the drop gives up.
 #[test]
 fn a_drop_whose_steps_are_undone_gives_up() {
     const MOST_RESTORES: u32 = 30;

@@ -5,7 +5,7 @@ use deltalog_testkit::judge::{Intent, Outcome, Write};
 
 use crate::session::Session;
 
-/// Adds a column that no other process adds to the newest version, or to the version of the handle.
+/// Adds a column whose name no other process uses, based on the newest version or on the version of the handle.
 pub fn add_column(session: &mut Session<'_>) {
     let column = session.mark("column");
     let write = Write { column: Some(column.clone()), ..Write::default() };

@@ -5,8 +5,8 @@ use deltalog_testkit::judge::{CLASSES, Intent, Outcome, Write};
 
 use crate::session::{Session, rows_of_class};
 
-/// Appends rows that are computed from the rows of one class, in the newest version or the version of
-/// the handle.
+/// Appends rows that are computed from the rows of one class. They are read at the newest version, or at the version
+/// of the handle.
 pub fn append_computed(session: &mut Session<'_>) {
     if !session.cast.has_rows {
         return super::append::append(session);

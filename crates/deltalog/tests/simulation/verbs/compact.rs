@@ -5,7 +5,7 @@ use deltalog_testkit::judge::{Intent, Outcome};
 
 use crate::session::Session;
 
-/// Compacts a range of versions up to the handle's, or up to the newest one.
+/// Writes a log compaction of a random range of versions, up to the newest version or the version of the handle.
 pub fn compact(session: &mut Session<'_>) {
     let on_handle = session.process.below(2) == 0;
     session.operate("compact", Intent::Maintain, |session, _| {

@@ -1,4 +1,4 @@
-//! Rows that are moved to fewer, larger files. Protocol: "Add File and Remove File", "Deletion Vectors".
+//! OPTIMIZE, which moves rows to fewer, larger files. Protocol: "Add File and Remove File", "Deletion Vectors".
 
 use deltalog::{ColumnPath, OptimizeRequest, Snapshot, optimize};
 use deltalog_testkit::judge::Intent;

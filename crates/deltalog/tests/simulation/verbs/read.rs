@@ -26,7 +26,7 @@ pub fn refresh(session: &mut Session<'_>) {
     });
 }
 
-/// Opens the newest version, reusing what the handle has read.
+/// Opens the newest version, and reuses what the handle has already read.
 pub fn reopen(session: &mut Session<'_>) {
     let Some(handle) = session.handle.clone() else { return open(session) };
     session.operate("reopen", Intent::Read(None), |session, _| {

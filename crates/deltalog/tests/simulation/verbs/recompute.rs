@@ -1,4 +1,4 @@
-//! Statistics that are computed again. Protocol: "Per-file Statistics", "Add File and Remove File".
+//! Computes statistics of files again. Protocol: "Per-file Statistics", "Add File and Remove File".
 
 use deltalog::{RecomputeRequest, Snapshot, recompute_statistics};
 use deltalog_testkit::judge::Intent;

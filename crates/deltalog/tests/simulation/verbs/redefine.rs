@@ -5,7 +5,7 @@ use deltalog_testkit::judge::{Intent, Outcome, Write};
 
 use crate::session::Session;
 
-/// Replaces the newest version, or the version of the handle, with a new table with different rows.
+/// Replaces the table, as of the newest version or of the handle's version, with a new table that has different rows.
 pub fn redefine(session: &mut Session<'_>) {
     session.operate("redefine", Intent::write(Write::default()), |session, intend| {
         let base = session.base(3)?;

@@ -1,4 +1,4 @@
-//! Earlier versions that become the newest one again.
+//! RESTORE, which makes an earlier version the newest one again.
 
 use deltalog::{RestoreRequest, Snapshot, restore};
 use deltalog_testkit::judge::{Intent, Outcome, Write};
@@ -24,7 +24,8 @@ pub fn run(session: &mut Session<'_>) {
             ..Write::default()
         }));
         let earlier = Snapshot::open(&session.storage, Some(version))?;
-        // Files of versions that were replaced longer ago may be deleted at any time, even after they were found.
+        // The files of versions that were replaced long ago may be deleted at any time, even after RESTORE has found
+        // them.
         let age_ms = session.environment.now_ms() - earlier.timestamp_ms()?;
         if earlier.metadata().id != base.metadata().id || age_ms > RETENTION_MS / 2 {
             return Ok(Outcome::Done);

@@ -1,4 +1,5 @@
-//! Streams of the table: the files of a snapshot, and then of each commit, each once.
+//! Streams of the table. A stream returns the files of a snapshot, and then the files of each commit, each of them
+//! once.
 
 use arrow::array::AsArray;
 use deltalog::engine::replay::DeletionVectorColumn;
@@ -15,7 +16,7 @@ pub struct Tail {
     /// The number of the stream among the streams of the process.
     number: u64,
     stream: TableStream,
-    /// The version of the snapshot that it began with.
+    /// The version of the snapshot with which the stream began.
     began_with: u64,
     offset: Option<StreamOffset>,
 }
@@ -26,7 +27,7 @@ impl Tail {
         Ok(Self { number, began_with: stream.snapshot().version(), stream, offset: None })
     }
 
-    /// Opens the stream again at its offset, as a new process would.
+    /// Opens the stream again at its saved offset, as a new process would.
     fn begin_again(self, session: &Session<'_>) -> Result<Self> {
         let offset = self.offset.map(|offset| StreamOffset::parse(&offset.to_string()));
         Ok(Self { stream: open(session)?, offset: offset.transpose()?, ..self })
@@ -56,18 +57,18 @@ pub fn tail(session: &mut Session<'_>) {
             Err(error) => error,
         };
         match error.kind() {
-            // The same stream reads the batch again later.
+            // The stream failed, and will read the batch again later.
             ErrorKind::Unavailable => session.tail = Some(tail),
             // A stream that is opened again continues with the new schema.
             ErrorKind::SchemaMismatch => {
-                session.process.note(format!("must open its stream again: {error}"));
+                session.process.note(format!("must open the stream again: {error}"));
                 if tail.offset.is_some() {
                     session.tail = Some(tail.begin_again(session)?);
                 }
                 return Ok(Outcome::Done);
             }
             ErrorKind::TableReplaced => {
-                session.process.note(format!("gives its stream up: {error}"));
+                session.process.note(format!("stops reading the stream: {error}"));
                 return Ok(Outcome::Done);
             }
             _ => {}

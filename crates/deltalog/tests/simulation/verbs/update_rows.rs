@@ -1,4 +1,4 @@
-//! Statements that change rows: they delete them by a deletion vector, and add them to new files. Protocol: "Deletion
+//! UPDATE, which deletes the old rows with a deletion vector, and writes the new rows to new files. Protocol: "Deletion
 //! Vectors".
 
 use deltalog::engine::dml::{RowChange, RowChangeOutcome, RowCounts, Statement};
@@ -10,7 +10,7 @@ use crate::session::Session;
 /// Changes one or two rows of a file of the newest version, or of the version of the handle. Other processes change
 /// rows of the same file, sometimes the same rows.
 pub fn update_rows(session: &mut Session<'_>) {
-    // Only a MERGE could generate values of an identity column.
+    // Only a MERGE could generate values of an identity column, so this verb does not.
     if !session.cast.has("delta.enableDeletionVectors") || session.cast.counts {
         return super::append::append(session);
     }

@@ -22,14 +22,14 @@ pub fn vacuum(session: &mut Session<'_>) {
             plan_vacuum(&newest, request, &session.environment)
         };
         let plan = match plan(if in_log { VacuumSource::Log } else { VacuumSource::Listing }) {
-            // The log does not reach back to the last VACUUM.
+            // The log no longer reaches back to the last VACUUM.
             Err(error) if in_log && error.kind() == ErrorKind::VersionNotFound => {
                 plan(VacuumSource::Listing)?
             }
             plan => plan?,
         };
         session.process.note(format!("deletes {} files", plan.files()));
-        // Other processes write in between.
+        // Other processes may write while the VACUUM runs.
         session.process.sleep(Duration::from_millis(session.process.below(2_000)));
         match plan.delete() {
             // The commits of a VACUUM change nothing, so it does not matter whether they exist.
