@@ -1,8 +1,8 @@
-"""The canonical form of rows, in which the results of different readers are compared.
+"""Converts rows to a canonical form, in which the results of different readers are compared.
 
 The form is one line of JSON per row, with the lines sorted, and SHA-256 over them. The README of the golden
 tables defines it: floats as shortest round-trip doubles, decimals as text with their full scale, binary in
-hex, both kinds of timestamp without a zone, maps as sorted pairs, a variant as `{"__variant__": value}`.
+hex, timestamps of both kinds without a zone, maps as sorted pairs, a variant as `{"__variant__": value}`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def dumps(value: Any) -> str:
 
 
 def rows(table: pa.Table) -> list[str]:
-    """The rows of `table` as sorted lines. If a table equals the previous one, its lines are reused."""
+    """Returns the rows of `table` as sorted lines. If the table equals the table of the previous call, its lines are
+    reused.
+    """
     plain_schema = pa.schema(map(_without_views, table.schema), table.schema.metadata)
     plain = table if plain_schema == table.schema else table.cast(plain_schema)
     if not _LAST or not _LAST[0].equals(plain, check_metadata=True):
@@ -36,7 +38,7 @@ _LAST: list[Any] = []
 
 
 def _without_views(field: pa.Field) -> pa.Field:
-    """Returns a field of the same values in plain arrays; within nested types views stay."""
+    """Returns a field with the type of plain arrays instead of views; views inside of nested types stay."""
     plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     return field.with_type(plain.get(field.type, field.type))
 
@@ -51,7 +53,7 @@ def _rows(table: pa.Table) -> list[str]:
 
 
 def sha256(lines: list[str]) -> str:
-    """The hash over `lines`, each followed by a line feed."""
+    """Returns the hash over `lines`, each followed by a line feed."""
     digest = hashlib.sha256()
     for line in lines:
         digest.update(line.encode() + b"\n")
@@ -59,7 +61,9 @@ def sha256(lines: list[str]) -> str:
 
 
 def _with_variants(field: pa.Field) -> Callable[[Any], Any]:
-    """Returns a function that replaces the variants in a value of `field` by their values, as Spark decodes them."""
+    """Returns a function that replaces the variants in a value of `field` with the values that Spark decodes from
+    them.
+    """
     if (field.metadata or {}).get(b"ARROW:extension:name") == b"arrow.parquet.variant":
         return lambda cell: (
             None if cell is None else {"__variant__": VariantUtils.to_python(cell["value"], cell["metadata"])}
@@ -105,7 +109,7 @@ def value(cell: Any) -> Any:
         case tuple():
             return [value(child) for child in cell]
         case list():
-            # Arrow returns a map as a list of pairs.
+            # Arrow gives a map to Python as a list of pairs.
             if cell and all(isinstance(entry, tuple) for entry in cell):
                 return sorted((value(entry) for entry in cell), key=lambda entry: dumps(entry[0]).encode())
             return [value(child) for child in cell]

@@ -1,4 +1,4 @@
-"""The golden tables with their expected results; the README beside the tables describes the form."""
+"""Loads the golden tables with their expected results. The README beside the tables describes the format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MUST_FAIL: dict[str, tuple[type[deltalog.DeltaError], str]] = {
     "golden-deltalog-state-reconstruction-without-metadata": (deltalog.CorruptLogError, "'metaData'"),
     "goldenrs-no-delta-log-folder": (deltalog.NotATableError, "_delta_log"),
 }
-"""The error class, and words of the message, for each table that must not be read."""
+"""For each table that must be refused: the class of the error, and words of its message."""
 
 ROOT = Path(os.environ.get("DELTALOG_GOLDEN", Path(__file__).parents[3] / "shared" / "golden"))
 
@@ -45,7 +45,7 @@ class Golden:
 
     @property
     def features(self) -> set[str]:
-        """The table features in use, including those that an older protocol version implies."""
+        """Returns the table features in use, including those that an older protocol version implies."""
         protocol = self.expected.get("protocol") or {}
         used = {*protocol.get("readerFeatures", ()), *protocol.get("writerFeatures", ())}
         configuration = (self.expected.get("metadata") or {}).get("configuration") or {}
@@ -58,7 +58,7 @@ class Golden:
 
 
 def load() -> list[Golden]:
-    """Returns all golden tables in the order of the manifest, or none if the folder is absent."""
+    """Returns all golden tables in the order of the manifest. The list is empty if the folder does not exist."""
     manifest = ROOT / "manifest.jsonl"
     if not manifest.is_file():
         return []

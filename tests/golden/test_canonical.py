@@ -1,4 +1,4 @@
-"""The canonical form of rows, with one value of each kind. The README of the golden tables defines the form."""
+"""Tests the canonical form of rows with one value of each kind. The README of the golden tables defines the form."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tables of other implementations are read as expected, or refused by the name of a feature.
+"""Tables that other implementations wrote are read as expected, or refused with an error that names a feature.
 
-A refusal counts only if the table uses the named feature and the feature is in `REFUSED`. To open the gate
-for a feature, remove its line there.
+A refusal is accepted only if the table uses the named feature and the feature is in `REFUSED`. When a feature is
+implemented, remove its line from `REFUSED`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TABLES = load()
 
 
 class RefusedError(Exception):
-    """The reader has reported that it does not implement a feature of the table."""
+    """The reader refused the table, because it does not implement one of its features."""
 
 
 @contextmanager
@@ -119,7 +119,8 @@ def check_readable(golden: Golden, path: Path) -> None:
             check_changes(table, golden.expected["cdf"])
         for version in golden.expected.get("versions", ()):
             if version.get("must_fail"):
-                # The commit of this version exists, but neither the commit before it nor a checkpoint to start from.
+                # The commit of this version exists, but the version cannot be read, because the commits before it and
+                # a checkpoint are missing.
                 with pytest.raises(deltalog.VersionNotFoundError, match="0 to 6 and 10 to 13"):
                     deltalog.DeltaTable(path, version=version["version"])
             else:
@@ -127,7 +128,7 @@ def check_readable(golden: Golden, path: Path) -> None:
 
 
 def check_pieces(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
-    """Checks the rows as other processes read them, in fragments that are passed on as bytes."""
+    """Reads the rows in fragments that are passed on as bytes, as by other processes, and checks them."""
     pieces = table._snapshot.scan_partitions("", 3)
     parts = [pa.table(_internal.read_fragment(piece)) for piece in pieces]
     lines = canonical.rows(pa.concat_tables(parts)) if parts else []
@@ -135,7 +136,7 @@ def check_pieces(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
 
 
 def check_changes(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
-    """Checks rows and counts of the change data feed. The expected rows have no times."""
+    """Checks the rows and counts of the change data feed. The expected rows do not have commit times."""
     changes = pa.table(table.load_cdf(expected["start_version"], expected["end_version"]))
     times = changes.column("_commit_timestamp")
     assert times.type == pa.timestamp("us", "UTC")
@@ -147,7 +148,7 @@ def check_changes(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
 
 
 def run(golden: Golden, path: Path) -> str:
-    """Checks one table and returns the outcome under which it is counted."""
+    """Checks one table, and returns the kind of outcome, such as "read" or "refused"."""
     match golden.outcome:
         case "read" | "log-only":
             check_readable(golden, path)
@@ -186,7 +187,7 @@ def test_golden(golden: Golden | None, tmp_path: Path, outcomes: Counter[str]) -
         missing(f"no golden tables at {ROOT}; DELTALOG_GOLDEN names another folder")
     path = golden.table
     empty = golden.expected.get("empty_dirs", ())
-    if empty:  # Directories that git cannot keep.
+    if empty:  # Git does not keep empty directories, so they are created here.
         path = tmp_path / "table"
         shutil.copytree(golden.table, path)
         for directory in empty:

@@ -1,4 +1,4 @@
-"""Writes to golden tables with V2 checkpoints.
+"""Tests writes to golden tables with V2 checkpoints.
 
 Existing data is kept, and deltalog and `deltalake` read the same rows, even from our checkpoint alone.
 
@@ -31,12 +31,14 @@ def test_there_are_some() -> None:
 
 
 def theirs(table: Path) -> pa.Table:
-    """Reads through the engine of `deltalake`, whose pyarrow dataset refuses the feature."""
+    """Returns the rows as `deltalake` reads them. It uses the query engine, because the pyarrow dataset refuses the
+    feature.
+    """
     return pa.table(deltalake.DeltaTable(table).scan())
 
 
 def checkpoint_of(table: Path, version: int) -> Path:
-    """Returns the checkpoint of `version`."""
+    """Returns the file of the checkpoint of `version`."""
     (found,) = (table / "_delta_log").glob(f"{version:020}.checkpoint.*")
     return found
 
@@ -61,7 +63,7 @@ def test_appends_a_checkpoint_and_an_overwrite(golden: Golden, tmp_path: Path) -
     table = tmp_path / "t"
     shutil.copytree(golden.table, table)
     opened = deltalog.DeltaTable(table)
-    # The values of identity columns are generated, beyond the existing values.
+    # The values of identity columns are generated and follow the existing values.
     generated = [
         column["name"]
         for column in json.loads(opened.schema().to_json())["fields"]

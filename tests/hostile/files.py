@@ -1,5 +1,5 @@
-"""Changes of data files, checkpoints and deletion vectors that pass a first check: the log, the footer and the checksum
-still fit the file.
+"""Changes data files, checkpoints and deletion vectors in ways that pass the first checks: the log, the footer and the
+checksum still fit the file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def change_footer(random: Random, place: Place) -> None:
 
 
 def replace_data(random: Random, place: Place) -> None:
-    """Replaces a data file or a checkpoint by a Parquet file of another shape."""
+    """Replaces a data file or a checkpoint with a Parquet file of a different shape."""
     file = _parquet_file(random, place)
     if file is None:
         return
@@ -58,7 +58,7 @@ def replace_data(random: Random, place: Place) -> None:
 
 
 def change_vector(random: Random, place: Place) -> None:
-    """Replaces a deletion vector by other bytes with the right size and checksum, in its file or within the log."""
+    """Replaces a deletion vector with other bytes that have the right size and checksum, in its file or in the log."""
     data = _vector(random)
     files = [
         file
@@ -88,7 +88,7 @@ def change_vector(random: Random, place: Place) -> None:
 
 
 def _vector(random: Random) -> bytes:
-    """Returns a serialized bitmap of one container for each bucket, in which a few bytes may be wrong."""
+    """Returns a serialized bitmap with one container per bucket, in which a few bytes may be wrong."""
     found = bytearray(struct.pack("<IQ", MAGIC, random.choice((0, 1, 2, 1, 1, 2**31, 2**63))))
     for key in range(random.choice((1, 2))):
         kind = random.randrange(3)
@@ -124,12 +124,12 @@ def _change_bytes(random: Random, content: bytearray) -> None:
         # A number in Thrift's compact protocol, in zigzag encoding.
         content[at : at + 1] = varint(random.choice((*EDGES, 2**63, 2**64 - 1)))
     else:
-        # The first fields of nested structs.
+        # These bytes are the first fields of nested structs.
         content[at:at] = bytes([random.choice((0x1C, 0x19, 0xFC, 0x15))]) * random.choice((1, 50, 5000))
 
 
 def varint(number: int) -> bytes:
-    """Returns a number as in Thrift's compact protocol."""
+    """Encodes a number as in Thrift's compact protocol."""
     found = bytearray()
     while number > 0x7F:
         found.append(number & 0x7F | 0x80)
@@ -138,10 +138,12 @@ def varint(number: int) -> bytes:
 
 
 def _other_rows(random: Random, file: Path) -> pa.Table:
-    """Returns rows with the columns of `file`, if it can be read; some have another type."""
+    """Returns random rows with the columns of `file`, some with a different type. If the file cannot be read, the
+    columns are invented.
+    """
     try:
         rows = pq.read_table(file, partitioning=None)
-        # A name that is not UTF-8 any more is detected here.
+        # An earlier mutation may have damaged a name, which is then not UTF-8.
         [field.name for field in rows.schema]
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         rows = pa.table({"n": pa.array(range(20), pa.int64())})
@@ -171,7 +173,7 @@ def _other_rows(random: Random, file: Path) -> pa.Table:
 
 
 def _bytes(random: Random) -> bytes:
-    """Returns bytes that begin like the parts of a variant (Parquet's `VariantEncoding.md`)."""
+    """Returns random bytes that begin like the parts of a variant (Parquet's `VariantEncoding.md`)."""
     start = random.choice(
         (b"\x01\x00\x00", b"\x01\x01\x00\x01a", b"\xc1\xff\xff\xff\xff", b"", b"\x03\xff", b"\x02\x01")
     )
@@ -210,7 +212,7 @@ def _parquet_file(random: Random, place: Place) -> Path | None:
 
 
 def _replace(random: Random, place: Place, file: Path, content: bytes) -> None:
-    """Replaces a file, and usually its size in the log, which a reader checks first."""
+    """Replaces a file, and usually also the size in the log, which a reader checks first."""
     file.write_bytes(content)
     if random.randrange(8) == 0:
         return

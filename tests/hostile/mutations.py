@@ -1,4 +1,4 @@
-"""Changes of a table's files that an attacker could make to reach other files, or to crash the process."""
+"""Changes a table's files as an attacker could, to reach other files or to crash the process."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def mutate(random: Random, place: Place) -> list[str]:
 
 
 def change_actions(random: Random, place: Place) -> None:
-    """Replaces, removes or doubles values in a commit."""
+    """Replaces, removes or duplicates values in a commit."""
     file, lines = _commit(random, place)
     if not lines:
         return
@@ -123,7 +123,7 @@ def change_rules(random: Random, place: Place) -> None:
         schema = _json(metadata.get("schemaString", ""))
         if random.randrange(2) or not schema or not schema.get("fields"):
             configuration = metadata.get("configuration")
-            # An earlier mutation may have replaced it with something else.
+            # An earlier mutation may have replaced the value with something else.
             configuration = configuration if isinstance(configuration, dict) else {}
             metadata["configuration"] = {**configuration, "delta.constraints.c": sql}
             return
@@ -138,7 +138,7 @@ def change_rules(random: Random, place: Place) -> None:
 
 
 def change_schema(random: Random, place: Place) -> None:
-    """Nests the schema deeply, makes it wide, or repeats a name."""
+    """Changes the schema: nests it deeply, gives it very many columns, or repeats a name."""
 
     def change(metadata: dict[str, Any]) -> None:
         kind: Any = "long"
@@ -190,7 +190,7 @@ def damage(random: Random, place: Place) -> None:
 
 
 def link(random: Random, place: Place) -> None:
-    """Replaces a file or a directory of the table by a link to one outside, or by a pipe."""
+    """Replaces a file or directory of the table with a link to one outside, or with a pipe."""
     files = _files(place)
     target = random.choice((place.canary, place.outside))
     name = random.choice(
@@ -259,7 +259,9 @@ def _files(place: Place) -> list[Path]:
 
 
 def _commit(random: Random, place: Place, *, first: bool = False) -> tuple[Path, list[str]]:
-    """Returns a commit and its lines; a new one if the chosen one was replaced by something else."""
+    """Returns a random commit and its lines. If an earlier mutation has replaced the commit with something else, it is
+    made again.
+    """
     commits = sorted((place.table / "_delta_log").glob("*.json"))
     commits = [
         file

@@ -1,7 +1,8 @@
-"""Parquet files of a single column whose footer or pages claim more than they have.
+"""Writes Parquet files with a single column whose footer or pages claim more data than they have.
 
-The numbers of a header are varints of Thrift's compact protocol, which may be longer than they need to be. The
-checksum of a page is optional: a larger number takes up its space, so that all offsets stay correct.
+The numbers in a page header are varints of Thrift's compact protocol, which may be longer than necessary. A page's
+checksum is optional: if a changed number needs more bytes, it takes the place of the checksum, so all offsets stay
+correct.
 """
 
 from __future__ import annotations
@@ -43,15 +44,15 @@ def of_chunk(path: Path, *, claims: int) -> None:
 
 
 def of_block(path: Path, *, claims: int) -> None:
-    """Writes a file with a page of differences in which a block claims `claims` values."""
+    """Writes a file with a delta-encoded page in which a block claims `claims` values."""
     encoding = {"id": "DELTA_BINARY_PACKED"}
     _write(path, 0, compression="none", use_dictionary=False, column_encoding=encoding)
     content, chunk = bytearray(path.read_bytes()), _chunk(path)
     at = chunk.data_page_offset
     for _ in range(3):
         number, at = _read(content, at + 1)
-    # The last number is the size of the page, which ends the chunk. The page begins with the size of a block and the
-    # number of parts in a block.
+    # The last number of the header is the size of the page, with which the chunk ends. The page begins with the size
+    # of a block and the number of its parts.
     body = chunk.data_page_offset + chunk.total_compressed_size - (number >> 1)
     start = varint(claims) + b"\x01"
     content[body : body + len(start)] = start
@@ -79,7 +80,8 @@ def _write_with_header(
     for seed in count():
         _write(path, seed, compression=codec, write_page_checksum=True)
         content = path.read_bytes()
-        # The kind (15), the sizes (15 and 15), the checksum (15), and the header of the dictionary (3c 15).
+        # The fields are the kind (15), the two sizes (15 and 15), the checksum (15), and the dictionary's own header
+        # (3c 15).
         fields, at = [], 4
         for key in (b"\x15", b"\x15", b"\x15", b"\x15", b"\x3c\x15"):
             assert content[at : at + len(key)] == key
@@ -109,7 +111,7 @@ def _value(number: bytes) -> int:
 
 
 def _padded(number: int, length: int = 5) -> bytes:
-    """Returns a nonnegative number, encoded in this many bytes."""
+    """Encodes a nonnegative number in exactly this many bytes."""
     short = _number(number)
     if len(short) == length:
         return short
@@ -117,7 +119,7 @@ def _padded(number: int, length: int = 5) -> bytes:
 
 
 def _read(content: bytes | bytearray, at: int) -> tuple[int, int]:
-    """Returns the encoded number of a varint, and where it ends."""
+    """Decodes a varint; returns the number, and the position after the varint."""
     number = shift = 0
     while True:
         number |= (content[at] & 0x7F) << shift

@@ -1,4 +1,4 @@
-"""A directory with a table and, around it, files that must not be touched."""
+"""Creates a directory with a table and, around the table, files that must not be touched."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from tests.hostile.tables import rows
 
-# This text is in every file outside of the table.
+# Every file outside of the table contains this text.
 CANARY = b"canary_7b1d"
 
 
@@ -35,7 +35,7 @@ class Place:
         return self.canary.stat().st_size
 
     def paths_outside(self, random: Random) -> list[str]:
-        """Returns spellings of the path of a file outside."""
+        """Returns different spellings of the path of a file outside of the table."""
         name = random.choice(("outside/canary.parquet", "canary.parquet", "outside/keys"))
         whole = f"{self.root}/{name}"
         return [
@@ -56,7 +56,7 @@ class Place:
         ]
 
     def faults(self) -> list[str]:
-        """Describes what has changed outside of the table, and where bytes of an outside file have appeared."""
+        """Describes what has changed outside of the table, and where the content of an outside file has appeared."""
         found = []
         now = self._look()
         for name in sorted(self._before.keys() | now.keys()):
@@ -64,7 +64,7 @@ class Place:
                 found.append(f"{name} outside of the table has changed")
         for directory in (self.table, self.copy):
             for path in directory.rglob("*"):
-                # A link is not a copy, and the log may name a path outside.
+                # A link to an outside file is not a copy of it, and the log may contain its path.
                 if (
                     not path.is_symlink()
                     and path.is_file()

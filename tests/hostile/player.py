@@ -1,6 +1,7 @@
-"""Plays seeds in a separate process, because a fault may end it: `python -m tests.hostile.player FIRST LAST [spark]`.
+"""Plays seeds in a process of its own, because a fault may crash it: `python -m tests.hostile.player FIRST LAST
+[spark]`.
 
-Prints a line for each seed when it begins, and one for each fault.
+The program prints a line when a seed begins, and a line for each fault.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ MOST_MEMORY = 1 << 30
 
 @dataclass
 class Game:
-    """The verbs that are called, how many of them on each table, and the errors that they may raise."""
+    """The operations (verbs) that are called, how many of them for each table, and the errors that they may raise."""
 
     verbs: Mapping[str, Verb]
     calls: int
@@ -43,7 +44,7 @@ class Game:
 
 
 def play(game: Game, seed: int, tables: list[Files], directory: Path) -> list[str]:
-    """Creates the table for `seed`, calls some verbs on it, and describes what went wrong."""
+    """Creates the table for `seed`, calls some verbs on it, and returns descriptions of the faults."""
     random = Random(seed)
     place = Place(directory)
     write(place, random.choice(tables))
@@ -71,7 +72,7 @@ def call(game: Game, name: str, place: Place) -> str | None:
         return traceback.format_exc()
     except game.expected as error:
         shown = "".join(traceback.format_exception(error))
-        # An error of a stream is an exception of pyarrow.
+        # If a stream fails, pyarrow raises its own exception.
         is_ours = not isinstance(error, OSError) or isinstance(error, pa.ArrowException | DeltaError)
         if any(crash in shown for crash in game.crashes) or not (
             is_ours or str(error).startswith("Io error")
@@ -103,11 +104,11 @@ def main() -> None:
         game = in_spark(scratch) if "spark" in sys.argv[3:] else Game(VERBS, CALLS)
         for seed in range(first, last):
             print("seed", seed, flush=True)  # noqa: T201
-            # A Spark task that was told to end may still be running.
+            # A Spark task that was cancelled may still be running.
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
                 for fault in play(game, seed, tables, Path(directory)):
                     print("fault", json.dumps(fault), flush=True)  # noqa: T201
-                    # If the JVM has ended, all later calls would fail.
+                    # If the JVM has ended, all later calls would fail as well.
                     game.check()
 
 

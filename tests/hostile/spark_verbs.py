@@ -1,4 +1,4 @@
-"""The operations of users in Spark on a table from an unknown writer."""
+"""The operations that users perform in Spark on a table from an unknown writer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 import deltalog.spark
 from tests.hostile.place import Place
 
-# A fault that Java reports as an exception of an ordinary call.
+# Java reports these faults as exceptions of ordinary calls.
 CRASHES = ("OutOfMemoryError", "StackOverflowError", "NoClassDefFoundError", "java.lang.InternalError")
 EXPECTED = (PySparkException, Py4JJavaError)
 
@@ -38,7 +38,7 @@ def session(scratch: str) -> SparkSession:
 
 def spark_verbs(spark: SparkSession) -> dict[str, Callable[[Place], Any]]:
     def sql(text: str) -> Callable[[Place], Any]:
-        # A name in backticks; the result may be any text.
+        # The name is put in backticks, and may then be any string.
         return lambda place: spark.sql(text.replace("{t}", f"deltalog.`{place.table}`")).collect()
 
     def read(**options: str) -> Callable[[Place], Any]:

@@ -1,7 +1,7 @@
-"""Small tables to mutate, as the files that they consist of.
+"""Creates small tables to mutate. A table is returned as the files that it consists of.
 
-The tables differ: one has partitions and checkpoints; one has vectors, feeds, row ids, rules and defaults; one has
-column mapping and a V2 checkpoint; one has nested columns and variants.
+The tables differ: one has partitions and checkpoints; one has deletion vectors, a change data feed, row ids, rules and
+default values; one has column mapping and a V2 checkpoint; one has nested columns and variants.
 """
 
 from __future__ import annotations

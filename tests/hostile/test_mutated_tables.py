@@ -1,8 +1,8 @@
-"""Tables that were damaged on purpose: every operation on them returns rows or raises a typed error.
+"""Every operation on a table that was damaged on purpose returns rows or raises a typed error.
 
 No call crashes the process, hangs, panics, takes unbounded memory, touches a file outside of the table, or shows a
-secret. `DELTALOG_HOSTILE_TABLES=1000-1999` plays these seeds instead of the few that CI plays (`make hostile`), and
-`DELTALOG_HOSTILE_SPARK_TABLES` in Spark.
+secret. `DELTALOG_HOSTILE_TABLES=1000-1999` plays these seeds instead of the few that CI plays (`make hostile`).
+`DELTALOG_HOSTILE_SPARK_TABLES` does the same for Spark.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 
 ASKED = os.environ.get("DELTALOG_HOSTILE_TABLES", "0-99")
 ASKED_OF_SPARK = os.environ.get("DELTALOG_HOSTILE_SPARK_TABLES", "0-19")
-# The limit of a process for one seed.
+# The memory limit of the process for one seed.
 MOST_SECONDS = 100
 
 
@@ -48,7 +48,9 @@ def play(root: Path, setting: str, asked: str, *options: str) -> None:
 
 
 def played(root: Path, first: int, end: int, *options: str) -> tuple[int, list[str]]:
-    """Plays seeds from `first` on. Returns the next seed and the faults; if the process ends, this is a fault."""
+    """Plays seeds from `first` on. Returns the next seed and the faults. If the process crashes, this is also a
+    fault.
+    """
     player = ["-m", "tests.hostile.player", str(first), str(end), *options]
     command = [sys.executable, "-X", "faulthandler", *player]
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""All operations on a table, as called by users who do not know who wrote it."""
+"""All operations on a table, called in the way of users who do not know who wrote the table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _columns(table: DeltaTable) -> list[str]:
 
 
 def _rows(stream: Any) -> list[Any]:
-    """Reads all values of some batches, and returns the texts."""
+    """Reads all values of some batches, and returns the strings among them."""
     found: list[Any] = []
     for batch in islice(pa.RecordBatchReader.from_stream(stream), 20):
         batch.validate(full=True)
@@ -35,7 +35,7 @@ def _rows(stream: Any) -> list[Any]:
 
 
 def _source(table: DeltaTable) -> pa.Table:
-    """Returns rows for a write, which fit the original table, if it still has these columns."""
+    """Returns rows to write. They fit the table if a mutation has not changed its columns."""
     source = rows(1_000, 5)
     names = _columns(table)
     return source.select([name for name in source.column_names if name in names] or ["n"])

@@ -1,4 +1,4 @@
-"""Creates tables whose newest checkpoint, written by deltalog, is the only source of all but their last commits."""
+"""Creates tables that can be read only from a checkpoint that deltalog wrote and the commits after it."""
 
 from __future__ import annotations
 

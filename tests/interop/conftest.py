@@ -1,4 +1,6 @@
-"""A Spark session with the JVM connector, and one with deltalog, shared by all tests that use them."""
+"""Fixtures of the interop tests: a Spark session with the JVM connector and a session with deltalog, which tests
+share.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ class Jvm:
         self._ask({"sql": sql, "to": None})
 
     def attempt(self, sql: str) -> str | None:
-        """Runs a statement, and returns its error if it has one."""
+        """Runs a statement. If it fails, returns its error."""
         answer = self._answer({"sql": sql, "to": None})
         assert answer == "ok" or answer.startswith("error: "), answer
         return None if answer == "ok" else answer
@@ -52,12 +54,14 @@ class Jvm:
         return _read(self._result)
 
     def write_stream(self, directory: Path, table: Path, checkpoint: Path, *, by_window: bool) -> None:
-        """Runs the stream of files of `jvm_peer.py` into a table, until all of them are written."""
+        """Runs the file stream of `jvm_peer.py` into a table, until all files are written."""
         request = {"write_stream": str(directory), "to": str(table), "checkpoint": str(checkpoint)}
         self._ask({**request, "by_window": by_window})
 
     def versions(self, table: Path, versions: list[int]) -> list[tuple[pa.Table, dict[str, Any]]]:
-        """The rows of each version, and its protocol, metadata and application transactions as in the log."""
+        """Returns the rows of each version, and its protocol, metadata and application transactions, as the log has
+        them.
+        """
         self._ask({"table": str(table), "versions": versions, "to": str(self._result)})
         states = json.loads(self._result.read_text())
         files = [self._result.with_name(f"{self._result.name}.{version}") for version in versions]
@@ -66,8 +70,8 @@ class Jvm:
     def stream(
         self, table: Path, checkpoint: Path, options: dict[str, str], column: str
     ) -> tuple[list[list[Any]], str | None]:
-        """Continues a stream until it has read all that there is. Returns the values of a column, or of an expression,
-        in its batches; and its error if it has one.
+        """Continues a stream until it has read everything. Returns the values of a column or expression in each batch,
+        and the stream's error if it failed.
         """
         request = {"stream": str(table), "options": options, "checkpoint": str(checkpoint), "column": column}
         self._result.write_text("[]")
@@ -100,7 +104,9 @@ def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jvm]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session of the newest Spark. deltalog makes the same changes in it as the connector in its own session."""
+    """Returns a session of the newest Spark with deltalog, in which tests make the same changes as in the connector's
+    session.
+    """
     settings = {
         "spark.driver.memory": "1g",
         "spark.ui.enabled": "false",
@@ -108,7 +114,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.shuffle.partitions": "1",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        # Tables are small: compiling code for a query takes longer than running it.
+        # The tables are small, so compiling code for a query would take longer than running the query.
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.adaptive.enabled": "false",

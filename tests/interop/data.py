@@ -1,6 +1,7 @@
-"""Rows that writers tend to get wrong.
+"""Creates rows that writers tend to get wrong.
 
-They have every type, nulls at every level, the ends of ranges, and partition values that must be escaped.
+The rows have values of every type, nulls at every level, the limits of ranges, and partition values that must be
+escaped.
 """
 
 from __future__ import annotations

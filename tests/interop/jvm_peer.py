@@ -1,15 +1,15 @@
-"""A Spark session with the JVM connector in a separate process, which runs SQL. The jars are the arguments.
+"""A process with a Spark session and the JVM connector, which runs SQL. Its arguments are the connector's jars.
 
 Standard input has one request per line: `{"sql": TEXT, "to": FILE or null}`; with `to` the result is written
 there as an Arrow file. `{"table": PATH, "versions": NUMBERS, "to": FILE}` writes the rows of these versions of a table
-into `FILE.NUMBER`, each as an Arrow file, and into `FILE` what the connector knows of each: protocol, metadata,
-application transactions and domains, as a JSON array of objects. `{"write_stream": DIRECTORY, "to": TABLE,
-"checkpoint": PATH, "by_window": BOOLEAN}` runs the stream of `stream_of_files` into a table. Standard output has one
-answer per line: `ok` or `error: …`. What Spark prints goes to standard error.
+into `FILE.NUMBER`, each as an Arrow file, and writes into `FILE` the protocol, metadata, application transactions and
+domains of each version, as a JSON array of objects. `{"write_stream": DIRECTORY, "to": TABLE, "checkpoint": PATH,
+"by_window": BOOLEAN}` runs the stream of `stream_of_files` into a table. Standard output has one answer per line: `ok`
+or `error: …`. Output of Spark goes to standard error.
 
 `{"stream": PATH, "options": {}, "checkpoint": PATH, "column": EXPRESSION, "to": FILE}` continues a stream until it has
-read all that there is, and writes the values of an expression in its batches into `FILE`, as a JSON array of arrays;
-also when the stream fails.
+read everything. It writes the values of an expression in each batch into `FILE`, as a JSON array of arrays, even if
+the stream fails.
 
 SQL has a function `wait_at(VALUE, MEETING)`, which makes the file `MEETING.started`, waits for `MEETING.done` and
 returns the value.
@@ -30,19 +30,19 @@ from pyspark.sql import DataFrame, SparkSession, functions
 
 
 def builder() -> SparkSession.Builder:
-    """Returns the settings that a session needs even without the connector."""
+    """Returns a session builder with the settings that do not depend on the connector."""
     return (
         SparkSession.builder.master("local[2]")
         .config("spark.databricks.delta.properties.defaults.enableDeletionVectors", "false")
         .config("spark.sql.session.timeZone", "UTC")
-        # Tables are small: compiling code for a query takes longer than running it.
+        # The tables are small, so compiling code for a query would take longer than running the query.
         .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.adaptive.enabled", "false")
         .config("spark.sql.shuffle.partitions", "1")
-        # The number of tasks in which VACUUM lists directories. The default is 10,000.
+        # The maximum number of tasks in which VACUUM lists directories. The default is 10,000.
         .config("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2")
-        # The state that Spark and the connector keep for thousands of statements would fill 1 GiB.
+        # By default, the state that Spark and the connector keep about thousands of statements would fill 1 GiB.
         .config("spark.driver.memory", "3g")
         .config("spark.ui.retainedJobs", "10")
         .config("spark.ui.retainedStages", "10")
@@ -69,13 +69,15 @@ def write(frame: DataFrame, file: str) -> None:
 
 
 def write_versions(spark: SparkSession, path: str, versions: list[int], file: str) -> None:
-    """Writes what the connector reads of each version. Reads its own snapshots, as SQL does not return everything."""
+    """Writes what the connector reads from each version. It uses the connector's snapshot objects, because SQL does
+    not return everything.
+    """
     logs = spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
     log = logs.forTable(spark._jsparkSession, path)
     states = []
     for version in versions:
         write(spark.read.format("delta").option("versionAsOf", version).load(path), f"{file}.{version}")
-        # In Scala, the default values of parameters are methods.
+        # The default values of parameters in Scala are methods in the JVM.
         defaults = (getattr(log, f"getSnapshotAt$default${number}")() for number in (2, 3, 4))
         snapshot = log.getSnapshotAt(version, *defaults)
         applications, domains = snapshot.setTransactions(), snapshot.domainMetadata()
@@ -93,7 +95,7 @@ def write_versions(spark: SparkSession, path: str, versions: list[int], file: st
 
 
 def stream_of_files(spark: SparkSession, directory: str, *, by_window: bool) -> DataFrame:
-    """Returns a stream with a batch for each file; either its rows, or their numbers by windows of time."""
+    """Returns a stream with one batch per file. It has the rows of the file, or counts of them by windows of time."""
     files = (
         spark.readStream.schema("id long, time timestamp").option("maxFilesPerTrigger", 1).parquet(directory)
     )
@@ -110,7 +112,7 @@ def write_stream(spark: SparkSession, request: dict[str, Any]) -> None:
 
 
 def write_batches(spark: SparkSession, request: dict[str, Any]) -> None:
-    """Writes what a stream reads."""
+    """Runs a stream and writes the values in its batches."""
     found: dict[int, list[object]] = {}
 
     def each(rows: DataFrame, number: int) -> None:
@@ -138,7 +140,7 @@ def wait_at(value: int, meeting: str) -> int:
 
 
 def main() -> None:
-    # The connector prints some errors. Standard output must contain only answers.
+    # The connector prints some errors to standard output, which must contain only answers.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     spark = with_connector(builder(), sys.argv[1:]).getOrCreate()

@@ -1,4 +1,4 @@
-"""Makes the pages of Parquet files unreadable: a correct answer then proves that the pages were not needed."""
+"""Makes the pages of Parquet files unreadable. If a query still gives the right answer, it did not read the pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares the effects of one statement that deltalog and the JVM connector execute on two copies of a table."""
+"""Compares the effects of a statement that deltalog and the JVM connector execute on their own copies of a table."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def changes(jvm: Jvm, path: Path, version: int) -> Counter[tuple[Any, ...]]:
 
 
 def same(jvm: Jvm, ours: Path, theirs: Path, before: int, sql: str) -> bool:
-    """Compares rows, feed, description and metrics of the version after `before`. Returns whether there is one."""
+    """Compares the rows, the change data feed, the operation and the metrics of the version after `before`. Returns
+    whether this version exists.
+    """
     table, newest = DeltaTable(ours), DeltaTable(theirs)
     assert newest.version() == table.version(), sql
     assert content(table) == content(newest), sql

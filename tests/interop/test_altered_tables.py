@@ -1,6 +1,6 @@
 """The JVM connector and `deltalake` read tables that deltalog has altered, and continue to write to them.
 
-Each change is made by the connector as well, on its own table: the history and the metadata are the same.
+The connector makes the same changes to its own table, and the history and the metadata must be the same.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DATA = pa.table(
 )
 COLUMNS = "id INT, name STRING, old DOUBLE, s STRUCT<x: INT>"
 
-# Each change in SQL, and the same change by deltalog.
+# Each change as SQL for the connector, and as a function for deltalog.
 CHANGES: list[tuple[str, Callable[[DeltaTable], int]]] = [
     (
         "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true', 'mine' = '1')",
@@ -75,7 +75,7 @@ CHANGES: list[tuple[str, Callable[[DeltaTable], int]]] = [
 
 
 def described(path: Path, version: int) -> dict[str, Any]:
-    """The part of a commit that is the same for all writers."""
+    """Returns the part of a commit that does not depend on the writer."""
     lines = actions(path, version)
     (info,) = [line["commitInfo"] for line in lines if "commitInfo" in line]
     found: dict[str, Any] = {"operation": info["operation"], "parameters": info["operationParameters"]}
@@ -83,7 +83,7 @@ def described(path: Path, version: int) -> dict[str, Any]:
         if "metaData" in line:
             found["schema"] = json.loads(line["metaData"]["schemaString"])
             found["configuration"] = line["metaData"]["configuration"]
-    # Physical names of new columns are random.
+    # The physical names of new columns are random.
     text = re.sub(r"col-[0-9a-f]{8}-[0-9a-f-]{27}", "col", json.dumps(found))
     # The keys of nested JSON have no fixed order.
     without_order: dict[str, Any] = json.loads(text)
@@ -94,13 +94,13 @@ def described(path: Path, version: int) -> dict[str, Any]:
 
 
 def features(path: Path) -> set[str]:
-    """The features that the newest protocol lists for writers."""
+    """Returns the writer features that the newest protocol lists."""
     return set(DeltaTable(path).protocol().writer_features or [])
 
 
 def test_changes_are_recorded_as_the_connector_records_them(jvm: Jvm, tmp_path: Path) -> None:
     mine, theirs = tmp_path / "mine", tmp_path / "theirs"
-    # Without the feature, the connector refuses default values, and deltalog adds it.
+    # If the table lacks the feature, the connector refuses default values, and deltalog adds the feature.
     feature = {"delta.feature.allowColumnDefaults": "supported"}
     write_deltalake(mine, DATA, configuration=feature)
     properties = "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
@@ -115,7 +115,7 @@ def test_changes_are_recorded_as_the_connector_records_them(jvm: Jvm, tmp_path: 
         last = DeltaTable(theirs).version()
         ours, of_connector = described(mine, version), described(theirs, last)
         if sql.startswith("CLUSTER BY"):
-            # The connector repeats the metadata that it does not change.
+            # The connector also commits metadata that it does not change.
             of_connector = {name: of_connector[name] for name in ours}
         differences += [(sql, ours, of_connector)] if ours != of_connector else []
     assert differences == []
@@ -181,7 +181,7 @@ def test_deltalake_goes_on_in_altered_tables(tmp_path: Path) -> None:
 
 
 def test_they_go_on_without_features_that_we_dropped(jvm: Jvm, tmp_path: Path) -> None:
-    """PROTOCOL, "Supported Features": no traces of the features remain."""
+    """PROTOCOL, "Supported Features": the table has no traces of a dropped feature."""
     write_deltalake(tmp_path, DATA, configuration={"delta.enableRowTracking": "true"})
     table = DeltaTable(tmp_path)
     table.alter.cluster_by("id")

@@ -25,7 +25,7 @@ def ids_of_jvm(jvm: Jvm, path: Path, version: int | None = None) -> list[int]:
 
 
 def automatic(jvm: Jvm, path: Path) -> list[tuple[int, Any]]:
-    """The versions of OPTIMIZE and their parameter `auto` in the JVM connector's history."""
+    """Returns the versions of OPTIMIZE commits in the JVM connector's history, with their parameter `auto`."""
     history = jvm.query(f"DESCRIBE HISTORY delta.`{path}`").to_pylist()
     optimized = [row for row in history if row["operation"] == "OPTIMIZE"]
     return sorted((row["version"], dict(row["operationParameters"])["auto"]) for row in optimized)
@@ -57,11 +57,11 @@ def test_the_jvm_connector_reads_a_table_after_a_compaction(jvm: Jvm, tmp_path: 
 
 
 def test_both_compact_the_same_files_for_the_same_reason(jvm: Jvm, tmp_path: Path) -> None:
-    """In both engines, the 50th small file of a partition starts its compaction, and only its."""
+    """In both engines, the 50th small file of a partition starts a compaction of this partition only."""
     for name in ("ours", "jvm"):
         appended(tmp_path / name)
     write_deltalake(tmp_path / "ours", rows(99), mode="append")
-    # The JVM connector counts the files that it has written itself or seen in a state of the table.
+    # The JVM connector counts the files that it has written itself, or that it has seen when it read the table's state.
     jvm.run(f"SELECT count(*) FROM delta.`{tmp_path / 'jvm'}`")
     jvm.run(f"INSERT INTO delta.`{tmp_path / 'jvm'}` VALUES (99, 'x')")
     ours, theirs = (DeltaTable(tmp_path / name) for name in ("ours", "jvm"))

@@ -1,4 +1,4 @@
-"""Clustered tables, clustered by deltalog and by the JVM connector in turns. Protocol: "Clustered Table"."""
+"""deltalog and the JVM connector take turns in clustering the same tables. Protocol: "Clustered Table"."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FILE_SIZE = "spark.databricks.delta.optimize.maxFileSize"
 
 @pytest.fixture
 def small_cubes(jvm: Jvm) -> Iterator[Callable[[int], None]]:
-    """Makes the JVM connector create small cubes and files. Cubes of the given size count as finished for it."""
+    """Makes the JVM connector create small files and cubes. It treats cubes of the given size as finished."""
 
     def choose(size: int) -> None:
         for name, value in ((_FINISHED, size), (_MOST, size * 4), (_FILE_SIZE, size // 2)):
@@ -86,7 +86,7 @@ def test_each_goes_on_with_what_the_other_has_clustered(
     assert len(theirs) == 1
     assert "" not in theirs
 
-    # deltalog continues with a cube of the connector: it is finished, so it stays.
+    # The connector's cube is finished, so deltalog does not rewrite it.
     insert(jvm, table, 6_000, 1_000)
     jvm.run(f"DELETE FROM {table} WHERE id % 100 = 1")
     expected, ids = rows(jvm.query(f"SELECT * FROM {table}")), rows(jvm.query(tracked))
@@ -101,8 +101,7 @@ def test_each_goes_on_with_what_the_other_has_clustered(
     assert rows(jvm.query(f"SELECT * FROM {table}")) == expected == ours(tmp_path)
     assert rows(jvm.query(tracked)) == ids
 
-    # The connector continues with a cube of deltalog, which is not finished: it is ordered again, together with new
-    # rows.
+    # deltalog's cube is not finished, so the connector orders it again, together with new rows.
     insert(jvm, table, 7_000, 1_000)
     jvm.run(f"OPTIMIZE {table}")
     now = cubes(tmp_path)
@@ -140,8 +139,8 @@ def test_each_goes_on_with_what_the_other_has_clustered(
 
 
 def test_both_agree_on_other_clustering_columns(jvm: Jvm, tmp_path: Path) -> None:
-    """Files that were clustered by other columns stay until FULL, and files of a table without clustering columns are
-    merged.
+    """Files that were clustered by other columns are rewritten only with FULL. If the table has no clustering columns
+    any more, OPTIMIZE merges files.
     """
     for full_by, name in (("jvm", "t"), ("deltalog", "u")):
         path = tmp_path / name

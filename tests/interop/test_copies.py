@@ -1,4 +1,6 @@
-"""Tables that CONVERT and CLONE have made are compared with tables of the JVM connector, which also reads ours."""
+"""Compares tables that deltalog creates with CONVERT and CLONE to those of the JVM connector, which must be able to
+read ours.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ COLUMNS = pa.schema([("day", pa.date32()), ("s", pa.string())])
 
 @pytest.fixture
 def parquet(tmp_path: Path) -> Path:
-    """A directory of Parquet files, with values that are escaped, empty, or NULL."""
+    """Writes a directory of Parquet files with partition values that are escaped, empty or NULL."""
     table = pa.table(
         {
             "id": pa.array(range(12), pa.int64()),
@@ -92,6 +94,6 @@ def test_the_jvm_connector_reads_clones_and_we_read_its(jvm: Jvm, tmp_path: Path
     for name in ("theirs", "deep"):
         [(found, _)] = jvm.versions(tmp_path / name, [DeltaTable(tmp_path / name).version()])
         assert rows(found) == expected
-    # The source is no longer needed.
+    # The deep clone does not need the source any more.
     shutil.rmtree(source)
     assert rows(pa.table(DeltaTable(tmp_path / "theirs").to_arrow())) == expected

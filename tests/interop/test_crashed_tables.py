@@ -1,7 +1,7 @@
-"""`deltalake` reads the tables that failed operations have left. The results agree with a naive replay of the logs.
+"""`deltalake` reads the tables that failed operations have left behind, and agrees with a naive replay of their logs.
 
 The Rust tests of crash points (`crates/deltalog/tests/reliability/crash_points`) write the tables: every operation,
-with every fault at each of its requests. If several tables are equal, one is kept.
+with every fault at each of its requests. Of several equal tables, only one is kept.
 """
 
 from __future__ import annotations
@@ -38,6 +38,6 @@ def test_another_implementation_agrees_after_each_crash(operation: Path) -> None
         paths = sorted(
             str(Path(unquote(uri).removeprefix("file://")).relative_to(root)) for uri in opened.file_uris()
         )
-        # A logical file is a path, and a deletion vector after the number sign. A shallow clone has URLs as paths, from
-        # which `Path` removes slashes.
+        # A logical file is written as a path, followed by `#` and a deletion vector if there is one. Paths in a
+        # shallow clone are URLs, from which `Path` removes slashes.
         assert paths == sorted(str(Path(file.split("#")[0])) for file in expected["files"]), table

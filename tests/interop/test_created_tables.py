@@ -1,4 +1,6 @@
-"""To the JVM connector, tables with rules that deltalog has created or replaced look like its own."""
+"""If deltalog creates or replaces a table with rules for its rows, the JVM connector sees the same table as if it had
+done so itself.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ def properties(given: dict[str, str]) -> str:
 
 
 def without_random_names(found: dict[str, Any]) -> dict[str, Any]:
-    """Names of hidden columns are random as well."""
+    """Returns a log without its random names, such as those of hidden columns."""
     for configuration in (found["configuration"], found["parameters"]["properties"]):
         for name in [name for name in configuration if "materialized" in name]:
             configuration[name] = ""
@@ -83,8 +85,8 @@ def test_created_and_replaced_tables(jvm: Jvm, tmp_path: Path) -> None:
         assert all((row["b"], row["d"]) == (row["a"] + 1, "x") for row in found)
         assert rows(jvm.query(f"SELECT * FROM delta.`{path}`")) == rows(pa.table(DeltaTable(path).to_arrow()))
 
-    # Both replace it, with rows.
-    # The connector of the tests has a default for deletion vectors.
+    # Both engines replace the table with one that has rows.
+    # The tests' session sets a default that enables deletion vectors for the connector.
     given = {
         "delta.columnMapping.mode": "id",
         "delta.enableDeletionVectors": "false",
@@ -119,7 +121,7 @@ def test_created_and_replaced_tables(jvm: Jvm, tmp_path: Path) -> None:
 
 
 def test_not_null_inside_of_arrays_is_read(jvm: Jvm, tmp_path: Path) -> None:
-    """The connector cannot define it, because it would not enforce it."""
+    """The connector refuses to define such columns, because it would not enforce NOT NULL there."""
     inner = StructType([Field("x", "integer", nullable=False)])
 
     DeltaTable.create(tmp_path, Schema([Field("a", ArrayType(inner))]))

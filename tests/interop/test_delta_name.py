@@ -1,4 +1,4 @@
-"""The name `delta` in one application with the JVM connector and deltalog."""
+"""The meaning of the format name `delta` in an application with both the JVM connector and deltalog."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ print(json.dumps({
 
 
 def writers(table: Path) -> set[str]:
-    """Returns the engines that have committed to a table."""
+    """Returns the names of the engines that have committed to a table."""
     lines = [line for file in table.glob("_delta_log/*.json") for line in file.read_text().splitlines()]
     infos = [json.loads(line)["commitInfo"] for line in lines if "commitInfo" in line]
     return {"connector" if "Delta-Lake" in info["engineInfo"] else "deltalog" for info in infos}

@@ -16,7 +16,7 @@ from tests.golden.canonical import rows
 from tests.interop.checkpoints import add_many_files, leave_newest_checkpoint, write_checkpoints
 from tests.interop.data import PARTITION_BY, PARTITIONS, TYPES
 
-# The two packages have the same functions, so each test runs with the roles swapped.
+# The two packages have the same functions, so each test runs twice, with the roles swapped.
 PAIRS = [
     pytest.param(deltalog, deltalake, id="ours to theirs"),
     pytest.param(deltalake, deltalog, id="theirs to ours"),
@@ -43,7 +43,7 @@ def test_partition_values_are_escaped_and_typed(writer: Any, reader: Any, tmp_pa
 
 @pytest.mark.parametrize(("writer", "reader"), PAIRS)
 def test_both_write_alternately(writer: Any, reader: Any, tmp_path: Path) -> None:
-    first, second = TYPES.take([0, 1]), TYPES.take([2])  # Not slices: some writers abort on them.
+    first, second = TYPES.take([0, 1]), TYPES.take([2])  # The batches are not slices, on which some writers abort.
     writer.write_deltalake(tmp_path, first)
     reader.write_deltalake(tmp_path, second, mode="append")
     writer.write_deltalake(tmp_path, second, mode="overwrite")
@@ -75,7 +75,7 @@ def test_checkpoint_without_the_commits_before_it(writer: Any, reader: Any, tmp_
     assert rows(read(reader, tmp_path)) == rows(pa.concat_tables([data] * 5))
 
 
-# For each form of a checkpoint, the properties of a table, and the end of the name of its second checkpoint.
+# For each form of checkpoints: the table properties that select it, and the end of the second checkpoint's file name.
 CHECKPOINTS = {
     "classic": ({}, "checkpoint.parquet"),
     "structs": ({"delta.checkpoint.writeStatsAsStruct": "true"}, "checkpoint.parquet"),
@@ -101,7 +101,7 @@ def test_they_read_our_checkpoints(form: str, tmp_path: Path) -> None:
     assert newest.name.endswith(ending)
     assert int(newest.name[:20]) == table.version() - 1
     theirs = deltalake.DeltaTable(tmp_path)
-    # Uses the query engine, because the pyarrow dataset of `deltalake` refuses newer features.
+    # The test uses the query engine of `deltalake`, because its pyarrow dataset refuses newer features.
     assert rows(pa.table(theirs.scan())) == rows(pa.table(table.to_arrow()))
     for predicate in ("value = 3", "string = 'a b'", "int IS NULL"):
         assert len(theirs.file_uris(file_pruning_predicate=predicate)) >= len(table.file_uris(predicate)) > 0
@@ -137,8 +137,8 @@ def test_metadata_that_we_write(tmp_path: Path) -> None:
 
 
 def test_change_data_feeds(tmp_path: Path) -> None:
-    """Both sides read the recorded and inferred changes of a feed that `deltalake` wrote, and the changes of our
-    commits to it.
+    """Both packages read the change data feed of a table that `deltalake` wrote, with recorded and inferred changes,
+    and with the changes of commits that deltalog added.
     """
     theirs = deltalake.DeltaTable.create(
         tmp_path,
@@ -177,7 +177,7 @@ def test_change_data_feeds(tmp_path: Path) -> None:
 
 def test_decimals_that_a_double_cannot_hold(tmp_path: Path) -> None:
     """`deltalake` writes bounds of decimals as doubles, which "Per-file Statistics" does not allow. The rows must be
-    found nevertheless, and such a bound must not be returned as an answer.
+    found nevertheless, and such a bound must not be returned as an exact answer.
     """
     value = Decimal("12345678901234567.89")
     deltalake.write_deltalake(tmp_path, pa.table({"d": pa.array([value], pa.decimal128(38, 2))}))
@@ -194,7 +194,9 @@ def test_decimals_that_a_double_cannot_hold(tmp_path: Path) -> None:
 
 
 def test_they_accept_our_checksums_compactions_and_clean_up(tmp_path: Path) -> None:
-    """Every version reads the same before and after the log was compacted, and later cleaned up."""
+    """Every version reads the same before and after deltalog has compacted the log, and after it has cleaned up the
+    log.
+    """
     properties = {"delta.checkpointInterval": "4", "deltalog.logCompactionInterval": "3"}
     data = pa.table({"id": pa.array([1, 2, 3], pa.int64())})
     for number in range(11):
@@ -221,7 +223,9 @@ def test_they_accept_our_checksums_compactions_and_clean_up(tmp_path: Path) -> N
 
 
 def test_what_they_delete_of_our_files_stays_deleted(tmp_path: Path) -> None:
-    """Protocol: "Add File and Remove File". `deltalake` rewrites paths in ASCII, and compares them as text."""
+    """Protocol: "Add File and Remove File". `deltalake` encodes non-ASCII characters of paths when it removes files,
+    and compares paths as strings.
+    """
     data = pa.table({"id": pa.array(range(4), pa.int64()), "é": ["ü", "a b", "日%", None]})
     deltalog.write_deltalake(tmp_path, data, partition_by=["é"])
     theirs = deltalake.DeltaTable(tmp_path)

@@ -1,4 +1,4 @@
-"""The names taken from `deltalake` return what `deltalake` returns."""
+"""Functions that deltalog has under the same names as `deltalake` return the same results."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_filters_find_the_rows_that_deltalake_finds(table: Path, filters: Any) -
     assert rows(ours.to_pyarrow_table(filters=filters)) == expected
     assert rows(pa.table(ours.scan(predicate=filters))) == expected
     assert ours.count(filters) == len(expected)
-    # A pandas frame may show NULL as NaN.
+    # A pandas frame may contain NaN instead of NULL.
     assert len(ours.to_pandas(filters=filters, columns=["n"])) == len(expected)
 
 
@@ -282,7 +282,9 @@ def test_add_actions(table: Path, flatten: bool) -> None:
     ids=str,
 )
 def test_a_dataset_of_pyarrow(table: Path, condition: Any) -> None:
-    """It has the same rows as `deltalake`'s dataset, and skips files by their statistics."""
+    """deltalog's pyarrow dataset has the same rows as the dataset of `deltalake`, and skips files by their
+    statistics.
+    """
     theirs = deltalake.DeltaTable(table).to_pyarrow_dataset().to_table(filter=condition)
     dataset = deltalog.DeltaTable(table).to_pyarrow_dataset()
     assert rows(dataset.to_table(filter=condition)) == rows(theirs)
@@ -304,7 +306,9 @@ def test_a_dataset_skips_files(table: Path) -> None:
 
 
 def test_a_dataset_of_a_table_that_pyarrow_cannot_read(tmp_path: Path) -> None:
-    """It has the right rows, by deltalog, unless pyarrow was told how to read them."""
+    """If pyarrow cannot read the files of a table, deltalog reads the rows of the dataset, unless the caller has
+    passed options for pyarrow.
+    """
     properties = {"delta.enableDeletionVectors": "true"}
     deltalog.write_deltalake(tmp_path / "vectors", DATA, configuration=properties)
     vectors = deltalog.DeltaTable(tmp_path / "vectors")
@@ -381,7 +385,7 @@ KINDS = {
         if isinstance(getattr(deltalake, name), type) and name != "DeltaTable"
     },
 }
-# Parameters with different names.
+# These parameters have different names.
 RENAMED = {
     "partition_filters": "predicate",
     "data_type": "schema",
@@ -389,7 +393,7 @@ RENAMED = {
     "column_name": "column",
 }
 
-# Internal names of modules of `deltalake`.
+# These are internal names in modules of `deltalake`.
 INTERNAL = {"BaseDeltaStorageHandler", "deprecate_positional_commit_args", "encode_partition_value"}
 
 
@@ -405,7 +409,7 @@ def shared_calls() -> Iterator[tuple[str, Any, Any]]:
             is_public = not name.startswith("_") and callable(member) and not isinstance(member, type)
             if is_public and hasattr(ours, name):
                 yield f"{kind}.{name}", member, getattr(ours, name)
-        # Users do not create `Metadata` themselves.
+        # Users do not create `Metadata` objects themselves.
         if kind in deltalog.__all__ and kind != "Metadata":
             yield kind, theirs, ours
 

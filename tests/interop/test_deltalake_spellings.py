@@ -1,4 +1,4 @@
-"""Spellings of `deltalake` that deltalog accepts besides its own."""
+"""deltalog accepts the spellings of `deltalake` in addition to its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS = pa.table({"year": ["2020", "2021", "2021", None], "n": [1, 2, 3, 4]})
 
 @pytest.fixture
 def table(tmp_path: Path) -> DeltaTable:
-    """A table whose years are texts, as in many old tables."""
+    """Returns a table whose years are strings, as in many old tables."""
     configuration = {"delta.enableChangeDataFeed": "true"}
     write_deltalake(tmp_path, ROWS, partition_by=["year"], configuration=configuration)
     return DeltaTable(tmp_path)

@@ -1,5 +1,5 @@
-"""The JVM connector and `deltalake` read tables from which a feature was dropped, at every version that they may read
-(protocol: "Supported Features"; the section "Checkpoint Protection" that is proposed for it).
+"""The JVM connector and `deltalake` read tables from which a feature was dropped, at every version that they support.
+Protocol: "Supported Features"; proposed section "Checkpoint Protection".
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def test_they_read_what_we_leave(jvm: Jvm, tmp_path: Path, feature: str) -> None
         pa.table(DeltaTable(tmp_path, version=number).to_arrow()) for number in range(table.version() + 1)
     ]
     last = table.alter.drop_feature(feature)
-    # The last version that uses the feature, a checkpoint that hides it, and the first version without it.
+    # These are the last version that uses the feature, the version of a checkpoint that hides it, and the first
+    # version without the feature.
     versions = [len(before) - 1, last - 1, last]
     found = jvm.versions(tmp_path, versions)
     assert [rows(data) for data, _ in found] == [rows(before[-1])] * 3
@@ -80,7 +81,7 @@ def test_they_read_what_we_leave(jvm: Jvm, tmp_path: Path, feature: str) -> None
     assert (protocol["minReaderVersion"], configuration[PROTECTED]) == (1, str(last))
     assert feature not in protocol["writerFeatures"]
     assert "checkpointProtection" in protocol["writerFeatures"]
-    # The connector continues to write, and keeps the protection.
+    # The connector continues to write to the table, and keeps the checkpoint protection.
     name = f"delta.`{tmp_path}`"
     jvm.run(f"DELETE FROM {name} WHERE id = 2")
     jvm.run(f"INSERT INTO {name} SELECT * FROM {name} WHERE id = 3")
@@ -93,7 +94,7 @@ def test_they_read_what_we_leave(jvm: Jvm, tmp_path: Path, feature: str) -> None
 
 
 def test_we_read_what_they_leave(jvm: Jvm, tmp_path: Path) -> None:
-    """The connector drops the same feature by the same steps."""
+    """The connector drops a feature in the same steps as deltalog, and deltalog reads the result."""
     feature, ours, theirs = "deletionVectors", tmp_path / "ours", tmp_path / "theirs"
     for path in (ours, theirs):
         MAKERS[feature](path)

@@ -1,5 +1,5 @@
-"""The JVM connector reads tables whose files Spark's executors have written for an OPTIMIZE by deltalog, and continues
-to write to them.
+"""If Spark's executors write the files of deltalog's OPTIMIZE, the JVM connector can read the table and continue to
+write to it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from tests.interop.conftest import Jvm
 def test_the_connector_reads_and_continues_what_executors_have_written(
     jvm: Jvm, spark: SparkSession, tmp_path: Path, mapping: str
 ) -> None:
-    """Rows and row ids survive an OPTIMIZE and a REORG by deltalog, and the connector's operations in between."""
+    """Rows and row ids stay the same through deltalog's OPTIMIZE and REORG and the connector's operations in
+    between.
+    """
     table = f"delta.`{tmp_path}`"
     jvm.run(
         f"""CREATE TABLE {table} (id BIGINT, p STRING, t TIMESTAMP, s STRUCT<a: STRING, l: ARRAY<DECIMAL(20, 3)>>)

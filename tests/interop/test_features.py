@@ -1,4 +1,6 @@
-"""The JVM connector reads a table with each feature that deltalog writes. Protocol: "Table Features"."""
+"""For each table feature that deltalog writes, the JVM connector reads a table with the feature. Protocol: "Table
+Features".
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,13 @@ from tests.interop.conftest import Jvm
 NAMES = ROOT / "crates/deltalog/src/protocol/features/table_feature.rs"
 DATA = pa.table({"id": pa.array(range(10), pa.int64()), "p": [f"p{number % 2}" for number in range(10)]})
 
-# A function that uses a feature in a table at a path. Afterwards, the table has some of the rows.
+# For each feature, a function that creates a table at a path that uses the feature. The table has some of the test's
+# rows.
 Make = Callable[[Path, Jvm], object]
 
 
 def _known() -> list[tuple[str, bool]]:
-    """The features that deltalog knows by name, and for each whether readers must support it, too."""
+    """Returns the features that deltalog knows by name, each with whether readers must also support it."""
     found = re.findall(r'^    \w+ = "([\w-]+)", (Writer|ReaderWriter)', NAMES.read_text(), re.MULTILINE)
     return [(name, kind == "ReaderWriter") for name, kind in found]
 
@@ -102,7 +105,7 @@ MADE: dict[str, Make] = {
     "timestampNtz": _times_without_zone,
     "domainMetadata": _altered(lambda table: table.alter.add_feature("domainMetadata")),
     "v2Checkpoint": _checkpoint_alone,
-    # The ids in files are compared in `test_iceberg`.
+    # The field ids in the files are compared in `test_iceberg`.
     "icebergCompatV1": _with(enableIcebergCompatV1="true"),
     "icebergCompatV2": _with(enableIcebergCompatV2="true"),
     "icebergCompatV3": _with(enableIcebergCompatV3="true"),
@@ -120,12 +123,12 @@ MADE: dict[str, Make] = {
     "checkpointProtection": _supported("checkpointProtection"),
 }
 
-# Features that deltalog writes but this connector does not know.
+# deltalog writes these features, but this version of the connector does not know them.
 UNKNOWN_TO_THEM = {"collations", "collations-preview"}
 
 
 def _is_written(path: Path, name: str, is_readers: bool) -> bool:
-    """Returns whether deltalog adds rows to a table whose protocol has the feature."""
+    """Returns whether deltalog can add rows to a table whose protocol has the feature."""
     of_both, of_writers = ([name], []) if is_readers else ([], [name])
     CraftedTable(path, [field("id", "long")], features=of_both, writer_features=of_writers).commit()
     try:
@@ -144,7 +147,9 @@ def test_each_feature_that_is_written_has_a_table_here(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("feature", MADE)
 def test_they_read_a_table_with_the_feature(jvm: Jvm, tmp_path: Path, feature: str) -> None:
-    """This includes rows that deltalog adds afterwards. Then the connector adds some, which deltalog reads."""
+    """The connector reads the table, also after deltalog has added more rows. Then the connector adds rows, which
+    deltalog reads.
+    """
     MADE[feature](tmp_path, jvm)
     key = "the id" if feature == "columnMapping" else "id"
     more = pa.table({key: pa.array([100, 101], pa.int64()), "p": ["p0", None]})

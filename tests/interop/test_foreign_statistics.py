@@ -1,5 +1,5 @@
-"""Statistics of other writers never make a filter miss a row, and no statement removes or changes a row without reading
-it because of them.
+"""Wrong statistics of other writers never make a filter miss a row, or make a statement remove or change a row without
+reading it.
 
 Protocol: "Per-file Statistics".
 """
@@ -35,7 +35,7 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def decimals(scale: int, *texts: str) -> list[Decimal]:
-    """The given numbers and their negatives."""
+    """Returns the given decimals and their negatives."""
     with localcontext(prec=50):
         return [
             sign * Decimal(text).quantize(Decimal(1).scaleb(-scale)) for text in texts for sign in (1, -1)
@@ -53,7 +53,7 @@ INSTANTS = [
     datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
 ]
 
-# Values at the limits of each type, and at the limits of the JSON that writers produce for it.
+# For each type, values at its limits, and values that are hard to represent in JSON.
 POOLS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "b": (pa.int8(), [-128, -1, 0, 127]),
     "s": (pa.int16(), [-(2**15), 0, 2**15 - 1]),
@@ -84,14 +84,14 @@ POOLS: dict[str, tuple[pa.DataType, list[Any]]] = {
 
 
 def key(value: Any) -> tuple[bool, Any]:
-    """A key that sorts values in Spark's order."""
+    """Returns a key that sorts values as Spark does."""
     if isinstance(value, float) and math.isnan(value):
         return (True, 0)
     return (False, value)
 
 
 def pairs(name: str) -> list[tuple[Any, Any]]:
-    """Pairs of values of a column, one pair for each file of a table."""
+    """The values of a column in a table, as one pair of values per file."""
     values = sorted(POOLS[name][1], key=key)
     several = list(pairwise(values))
     longest = max(len(values) for _, values in POOLS.values())
@@ -99,7 +99,7 @@ def pairs(name: str) -> list[tuple[Any, Any]]:
 
 
 def edges() -> list[pa.Table]:
-    """The files of a table that contains all values. Each file has a value and the next greater one."""
+    """Returns the content of files that together have all values. Each file has a value and the next greater value."""
     files = zip(*(pairs(name) for name in POOLS), strict=True)
     types = [data_type for data_type, _ in POOLS.values()]
     return [
@@ -115,8 +115,8 @@ def added(path: Path, version: int) -> dict[str, Any]:
 
 
 def assert_no_file_is_lost(path: Path, first_version: int) -> None:
-    """Every comparison with a value keeps every file that has a row for which it is true. The files of `edges` were
-    added one by one, from `first_version` on.
+    """Checks that no comparison with a value skips a file that has a matching row. The files of `edges` were added one
+    per version, beginning with `first_version`.
     """
     table = DeltaTable(path)
     names = [added(path, first_version + number)["path"] for number in range(len(pairs("l")))]
@@ -124,7 +124,7 @@ def assert_no_file_is_lost(path: Path, first_version: int) -> None:
     for name, (_, values) in POOLS.items():
         for value in values:
             if isinstance(value, float) and not math.isfinite(value):
-                # This value has no literal.
+                # SQL has no literal for this value.
                 continue
             for symbol, operator in OPERATORS.items():
                 kept = {uri.rsplit("/", 1)[-1] for uri in table.file_uris([(name, symbol, value)])}
@@ -176,7 +176,7 @@ def test_no_comparison_loses_a_file_of_the_connector(jvm: Jvm, tmp_path: Path) -
 
 
 def test_decimals_beyond_64_bits_are_found_and_kept(tmp_path: Path) -> None:
-    """`deltalake` writes 2^63 - 1 as the maximum of such a file."""
+    """If a file has greater decimals, `deltalake` writes 2^63 - 1 as the maximum."""
     numbers = [Decimal("12345678901234567890123"), Decimal(5)]
     deltalake.write_deltalake(tmp_path, pa.table({"d": pa.array(numbers, pa.decimal128(38, 0))}))
     assert json.loads(added(tmp_path, 0)["stats"])["maxValues"]["d"] == 2**63 - 1
@@ -199,7 +199,9 @@ def changed(path: Path, version: int, change: Callable[[dict[str, Any]], None]) 
 
 
 def test_an_offset_without_its_seconds_loses_no_row(tmp_path: Path) -> None:
-    """As connectors 3.2 and 3.3 write times in Berlin's zone before April 1893, where the offset is +00:53:28."""
+    """The JVM connector 3.2 and 3.3 write statistics without the seconds of a time zone's offset. Before April 1893,
+    Berlin's offset was +00:53:28.
+    """
     noon = datetime(1890, 1, 1, 12, tzinfo=UTC)
     write_deltalake(tmp_path, pa.table({"t": pa.array([noon], pa.timestamp("us", "UTC")), "n": [1]}))
 
@@ -216,7 +218,7 @@ def test_an_offset_without_its_seconds_loses_no_row(tmp_path: Path) -> None:
     merge = table.merge(source, "t.t = s.t", source_alias="s", target_alias="t")
     merge.when_matched_update_all().when_not_matched_insert_all().execute()
     assert pa.table(DeltaTable(tmp_path).to_arrow())["n"].to_pylist() == [2]
-    # A checkpoint with structs does not have the offset.
+    # Struct statistics in a checkpoint do not contain an offset.
     DeltaTable(tmp_path).alter.set_table_properties(
         {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
     )
@@ -228,7 +230,7 @@ ROWS = [(1, 1), (2, 7), (3, 9)]
 
 
 def foreign(path: Path, change: Callable[[dict[str, Any]], None], *, vectors: bool = False) -> DeltaTable:
-    """A table of one file, whose statistics were changed from outside."""
+    """Returns a table with one file, whose statistics look as if another writer had written them."""
     properties = {"delta.enableDeletionVectors": "true"} if vectors else {}
     data = pa.table({"id": [row[0] for row in ROWS], "n": [row[1] for row in ROWS], "p": ["a"] * 3})
     write_deltalake(path, data, partition_by=["p"], configuration=properties)
@@ -269,8 +271,8 @@ def test_bounds_of_others_remove_and_change_no_row_unseen(tmp_path: Path, vector
 
 
 def test_our_own_bounds_let_a_file_go_unseen(tmp_path: Path) -> None:
-    """This shows that the tests above prove something: with deltalog's mark, the same file is removed without being
-    read.
+    """This is the counterpart of the tests with other writers' statistics: if the statistics have deltalog's mark, the
+    same file is removed without being read.
     """
     foreign(tmp_path, lambda stats: None)
     changed(tmp_path, 0, lambda stats: stats.update(deltalog=1))
@@ -279,7 +281,9 @@ def test_our_own_bounds_let_a_file_go_unseen(tmp_path: Path) -> None:
 
 
 def test_a_mark_among_the_structs_of_a_checkpoint_is_none(tmp_path: Path) -> None:
-    """The writer of the checkpoint's structs may have changed anything in the statistics."""
+    """If only a checkpoint's struct statistics have the mark, it does not count, because the checkpoint's writer may
+    have changed the statistics.
+    """
     data = pa.table({"id": [row[0] for row in ROWS], "n": [row[1] for row in ROWS]})
     structs = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
     write_deltalake(tmp_path, data, configuration=structs)
@@ -308,7 +312,7 @@ def test_rows_of_files_of_others_are_counted_in_their_footers(tmp_path: Path) ->
     table = foreign(tmp_path / "deleted", too_few)
     assert table.delete("p = 'a'")["numDeletedRows"] == 3
     assert content(tmp_path / "deleted") == []
-    # The positions of all rows are needed here, so that a wrong number is an error.
+    # Here the positions of all rows matter, so a wrong number of rows is an error.
     table = foreign(tmp_path / "updated", too_few, vectors=True)
     with pytest.raises(CorruptDataError, match="the statistics of the file have 2 rows, but the file has 3"):
         table.update({"n": "0"}, predicate="p = 'a'")
@@ -325,7 +329,9 @@ def no_nulls(stats: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("checkpoint", [False, True])
 def test_null_counts_of_others_allow_no_rule(tmp_path: Path, checkpoint: bool) -> None:
-    """The other writer did not count NULLs, but states that there are none."""
+    """The statistics say that there are no NULLs, although the other writer did not count them, so a NOT NULL rule has
+    to read the rows.
+    """
     structs = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
     data = pa.table({"id": [1, 2], "n": [1, None], "p": ["a", "a"]})
     write_deltalake(tmp_path, data, partition_by=["p"], configuration=structs if checkpoint else {})
@@ -337,7 +343,7 @@ def test_null_counts_of_others_allow_no_rule(tmp_path: Path, checkpoint: bool) -
     with pytest.raises(SchemaMismatchError, match="rows with NULL"):
         table.alter.set_column_not_null("n")
     assert DeltaTable(tmp_path).version() == 0
-    # The column without NULL is read, too.
+    # The column that really has no NULL is read as well.
     table.alter.set_column_not_null("id")
     table.alter.set_column_not_null("p")
     assert [field.nullable for field in DeltaTable(tmp_path).schema().fields] == [False, True, False]
@@ -356,7 +362,7 @@ def test_row_ids_do_not_overlap_by_numbers_of_others(tmp_path: Path) -> None:
     with pytest.raises(CorruptDataError, match="the statistics of the file have 2 rows, but the file has 3"):
         table.alter.set_table_properties(enabled)
     assert DeltaTable(tmp_path / "wrong").version() == 0
-    # Missing numbers are taken from the footers.
+    # Missing numbers of rows are taken from the Parquet footers.
     table = foreign(tmp_path / "none", lambda stats: stats.pop("numRecords"))
     table.alter.set_table_properties(enabled)
     data = pa.table({"id": [4], "n": [0], "p": ["a"]})
@@ -366,7 +372,9 @@ def test_row_ids_do_not_overlap_by_numbers_of_others(tmp_path: Path) -> None:
 
 
 def test_the_connector_continues_statistics_of_ours(jvm: Jvm, tmp_path: Path) -> None:
-    """Statistics that the connector copies keep the mark, and statistics that it computes do not get one."""
+    """Statistics that the connector copies keep deltalog's mark. Statistics that it computes itself do not get the
+    mark.
+    """
     table = f"delta.`{tmp_path}`"
     vectors = {"delta.enableDeletionVectors": "true"}
     write_deltalake(

@@ -1,4 +1,5 @@
-"""The JVM connector and deltalog write the same files in tables with Iceberg compatibility.
+"""In tables with Iceberg compatibility, the files of the JVM connector and deltalog have the same columns and field
+ids.
 
 PROTOCOL, "Iceberg Compatibility V1", "… V2", "… V3", and the feature `materializePartitionColumns`.
 """
@@ -47,7 +48,7 @@ def test_all_files_have_the_ids_of_the_log(jvm: Jvm, tmp_path: Path, creator: st
     assert len(before) == len(set(before.values())) == 11
     for uri in DeltaTable(tmp_path).file_uris():
         assert file_ids(Path(uri.removeprefix("file://"))) == before, uri
-    # deltalog adds a column, so that both engines have assigned ids.
+    # deltalog adds a column, so that both engines have assigned column ids.
     DeltaTable(tmp_path).alter.add_columns([Field("ours", ArrayType("long"))])
     jvm.run(f"ALTER TABLE {table} ADD COLUMNS (theirs MAP<STRING, ARRAY<INT>>)")
     after = log_ids(DeltaTable(tmp_path))
@@ -79,7 +80,7 @@ def test_copied_rows_have_the_field_ids_of_iceberg(jvm: Jvm, tmp_path: Path) -> 
         return {row["row_id"]: (row["id"], row["row_commit_version"]) for row in theirs.to_pylist()}
 
     def copied() -> list[dict[str, int]]:
-        """The field ids of the hidden columns in the files."""
+        """Returns the field ids of the hidden columns in the files."""
         known = log_ids(DeltaTable(tmp_path))
         found = [file_ids(path) for path in tmp_path.rglob("*.parquet") if "_delta_log" not in path.parts]
         hidden = [{name: key for name, key in ids.items() if name not in known} for ids in found]

@@ -34,7 +34,9 @@ def test_they_read_our_partitions_and_skip_by_our_statistics(jvm: Jvm, tmp_path:
 
 
 def test_we_read_theirs_back_to_the_first_version(jvm: Jvm, tmp_path: Path) -> None:
-    """The table has data files, a rewrite by DELETE, and a checkpoint by interval. Every version of it is read."""
+    """deltalog reads every version of a table in which the connector has rewritten a file for a DELETE, and has
+    written a checkpoint after the usual number of commits.
+    """
     table = f"delta.`{tmp_path}`"
     jvm.run(
         f"""CREATE TABLE {table} USING delta PARTITIONED BY (p) TBLPROPERTIES ('delta.checkpointInterval' = '3')
@@ -67,8 +69,8 @@ def test_they_keep_writing_after_our_checkpoint(jvm: Jvm, tmp_path: Path) -> Non
 
 
 def test_each_accepts_the_checksums_of_the_other(jvm: Jvm, tmp_path: Path) -> None:
-    """The connector compares a checksum with the log when it writes a checkpoint (here also before and after each
-    commit), and fails if they differ. Each engine derives its checksums from the other's.
+    """The connector compares a checksum with the log when it writes a checkpoint, and in this test before and after
+    each commit, and fails if they differ. Each engine computes its checksums from those of the other engine.
     """
     table = f"delta.`{tmp_path}`"
     jvm.run("SET spark.databricks.delta.incremental.commit.verify = true")
@@ -94,8 +96,8 @@ def test_each_accepts_the_checksums_of_the_other(jvm: Jvm, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("mapping", [pytest.param("none", marks=pytest.mark.thorough), "id"])
 def test_we_read_their_deletion_vectors_and_change_data_feed(jvm: Jvm, tmp_path: Path, mapping: str) -> None:
-    """Rows were deleted twice, updated, merged, purged and restored. Some versions are read, and every range of changes
-    that ends at the newest version.
+    """In the table, rows were deleted twice, updated, merged, purged and restored. Some versions are read, and all
+    change data feeds that end at the newest version.
     """
     table = f"delta.`{tmp_path}`"
     jvm.run(
@@ -181,7 +183,7 @@ NESTED = pa.struct([pa.field("x y", pa.int64())])
 def test_they_go_on_with_the_features_of_our_tables(
     jvm: Jvm, tmp_path: Path, properties: dict[str, str]
 ) -> None:
-    """Both write alternately: ids of columns and of rows, physical names and timestamps stay consistent."""
+    """Both engines write alternately, and column ids, row ids, physical names and timestamps stay consistent."""
     table = f"delta.`{tmp_path}`"
     is_mapped = "delta.columnMapping.mode" in properties
     names = ["the id", "p, q", "s;t"] if is_mapped else ["id", "p", "s"]
@@ -228,8 +230,8 @@ def test_they_go_on_with_the_features_of_our_tables(
 
 
 def test_they_read_every_form_of_our_checkpoints(jvm: Jvm, tmp_path: Path) -> None:
-    """Each checkpoint is the only source of its version. If there are sidecars, two of them are used by a second
-    checkpoint.
+    """Each checkpoint is the only source of its version. If there are sidecars, a second checkpoint uses two of them
+    again.
     """
     structs = {"delta.checkpoint.writeStatsAsStruct": "true"}
     forms = {

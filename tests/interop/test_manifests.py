@@ -1,5 +1,5 @@
-"""Manifests are byte for byte the same as the JVM connector's, and the connector reads the right rows after a purge and
-a repair.
+"""Manifests are the same, byte for byte, as those of the JVM connector, and the connector reads the right rows after
+deltalog's purge and repair.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROWS = pa.table(
 
 
 def manifests(path: Path) -> dict[str, list[str]]:
-    """The lines of manifests, by their paths. The JVM connector writes them in any order."""
+    """Returns the sorted lines of manifests, by their paths. The JVM connector writes the lines in random order."""
     root = path / "_symlink_format_manifest"
     found = (file for file in root.rglob("manifest"))
     return {str(file.relative_to(root)): sorted(file.read_text().splitlines()) for file in found}

@@ -1,4 +1,4 @@
-"""The semantics of MERGE: the JVM connector behaves as the cases of `tests/merge_cases.py` state."""
+"""The JVM connector's MERGE gives the results that `tests/merge_cases.py` expects of ours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.interop.conftest import Jvm
 from tests.merge_cases import CASES, Case, content, statement
 
-# Cases whose results are undisputed. Each takes seconds.
+# These cases have obvious results, and each takes seconds, so they are skipped.
 CLEAR = (
     "update",
     "delete",
@@ -37,7 +37,7 @@ CLEAR = (
     "timestamps",
     "a struct by the names of its fields",
 )
-# The connector refuses these cases, although Spark's own grammar and analyzer allow them.
+# The connector refuses these cases, although Spark's own parser and analyzer accept them.
 REFUSED = (
     "a subquery as condition",
     "a correlated subquery as value",
@@ -49,7 +49,7 @@ REFUSED = (
 
 @pytest.fixture(scope="module")
 def targets(jvm: Jvm, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
-    """A table with the rows of each case."""
+    """Creates the target table of each case."""
     directory = tmp_path_factory.mktemp("targets")
     made: dict[tuple[str, str], Path] = {}
     for case in CASES.values():

@@ -1,4 +1,6 @@
-"""What docs/moving/mixed-fleets.md says of `deltalake`. If a test fails with a new release, the page is outdated."""
+"""Checks the statements about `deltalake` in docs/moving/mixed-fleets.md. If a test fails with a new release, the page
+is outdated.
+"""
 
 from __future__ import annotations
 

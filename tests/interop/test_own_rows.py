@@ -1,5 +1,5 @@
-"""Statements read the table that they change, while the JVM connector also executes statements. Either engine may
-commit first, and the other one must take the commit into account.
+"""Two statements, one by deltalog and one by the JVM connector, read and change the same table at the same time.
+Whichever commits second must take the other commit into account.
 
 The first statement waits in a Python function, after it has chosen its version, until the second one is committed.
 """
@@ -21,7 +21,7 @@ from tests.spark.overtaken import changed_at, created, last, overtaken, rows
 LEVELS = ("WriteSerializable", "Serializable")
 IS_CONFLICT = re.compile("DELTA_CONCURRENT_(APPEND|DELETE_READ|DELETE_DELETE)")
 
-# Each statement sets one partition to the content of another one.
+# Each statement replaces the content of one partition with the content of another partition.
 SWAPS = {
     "REPLACE WHERE": "INSERT INTO {t} REPLACE WHERE part = '{to}' "
     "SELECT '{to}' AS part, {value} AS value FROM {t} WHERE part = '{of}'",
@@ -34,7 +34,7 @@ MISSING = (
     "INSERT INTO {t} SELECT s.part, {value} FROM VALUES ('p', 1L), ('r', 3L) s(part, value) "
     "LEFT ANTI JOIN {t} t ON t.value = s.value"
 )
-# Statements that read rows of q, or all rows, and change only p.
+# These statements read rows of q, or all rows, and change only p.
 STATEMENTS = {
     "INSERT": "INSERT INTO {t} SELECT 'p', hook(value) FROM {t} WHERE part = 'q'",
     "INSERT OVERWRITE": "INSERT OVERWRITE {t} SELECT 'p' AS part, hook(value) AS value FROM {t} WHERE part = 'q'",
@@ -58,7 +58,7 @@ CHANGES = {
 
 
 def quick(names: Iterable[str], *chosen: str) -> list[Any]:
-    """Returns parameters; most of them only apply to thorough runs."""
+    """Returns test parameters. In quick runs, most of them are skipped."""
     return [name if name in chosen else pytest.param(name, marks=pytest.mark.thorough) for name in names]
 
 
@@ -89,7 +89,7 @@ def dynamic(spark: SparkSession, jvm: Jvm) -> Iterator[None]:
 def test_partitions_are_not_swapped_when_the_connector_overtakes_us(
     jvm: Jvm, spark: SparkSession, path: str, statement: str, level: str
 ) -> None:
-    """If one statement is executed after the other, both partitions are the same in the end."""
+    """If the statements ran one after another, both partitions would be equal at the end."""
     created(path, level)
     second = SWAPS[statement].format(t=theirs(path), to="q", of="p", value="value")
     with overtaken(spark, path, lambda _: jvm.run(second)), pytest.raises(CommitConflictError):
@@ -127,7 +127,7 @@ def test_rows_are_inserted_once_when_the_connector_overtakes_us(
 def test_rows_are_inserted_once_when_we_overtake_the_connector(
     jvm: Jvm, spark: SparkSession, path: str, level: str
 ) -> None:
-    """deltalog's commit states that it is not a blind append. A blind append would not conflict under
+    """deltalog's commit states that it is not a blind append. Otherwise it would not conflict under
     `WriteSerializable`.
     """
     created(path, level)
@@ -147,7 +147,9 @@ def test_rows_are_inserted_once_when_we_overtake_the_connector(
 def test_what_was_read_is_as_it_was_when_the_connector_has_not_changed_it(
     jvm: Jvm, spark: SparkSession, path: str, statement: str, change: str, level: str
 ) -> None:
-    """Under `WriteSerializable`, a blind append of the connector may be ordered differently."""
+    """Under `WriteSerializable`, a blind append of the connector is not a conflict, because it may be ordered after
+    our statement.
+    """
     created(path, level)
     text = STATEMENTS[statement].format(t=ours(path))
     with overtaken(spark, path, lambda _: jvm.run(CHANGES[change].format(t=theirs(path)))):

@@ -1,4 +1,4 @@
-"""Statements are executed by the JVM connector and by deltalog, and their effects are compared, with the known
+"""The JVM connector and deltalog execute the same statements, and the effects are the same apart from known
 differences.
 """
 
@@ -24,7 +24,7 @@ PARAMETERS = [
 def observed(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> dict[str, tuple[Observed, Observed]]:
-    """The results of both engines for all cases of this run."""
+    """Returns the results of both engines for all cases of this run."""
     if not (PYTHON.exists() and any(JARS.glob("*.jar"))):
         missing("the JVM connector is not set up; `make test-python` does it")
     calls = [item.callspec for item in request.session.items if _is_case(item)]  # type: ignore[attr-defined]

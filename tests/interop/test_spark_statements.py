@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE on Spark, compared with the JVM connector: both execute the same text."""
+"""DELETE, UPDATE and MERGE statements have the same effects on Spark with deltalog as with the JVM connector."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.interop.test_statements import FILES, SOURCE_SQL, STATEMENTS, TABLES
 from tests.python.statement_support import created
 
 
-# Each statement on two of the tables: one that copies rows, and one with vectors.
+# Each statement runs on two of the tables: one that copies rows, and one with deletion vectors.
 @pytest.mark.parametrize("second", [0, 1])
 @pytest.mark.parametrize("number", range(len(STATEMENTS)))
 def test_a_statement_does_what_the_connector_does(

@@ -1,6 +1,6 @@
-"""DELETE, UPDATE and MERGE compared with the JVM connector: rows, metrics, and the change data feed.
+"""DELETE, UPDATE and MERGE give the same rows, metrics and change data feed as with the JVM connector.
 
-Each statement is carried out by both, on copies of one table. The connector reads what deltalog has written.
+Both engines execute each statement on their own copy of a table. The connector reads the results of both.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ TABLES: list[tuple[dict[str, str], list[str] | None]] = [
 ]
 
 
-# Each statement on two of the tables: one that copies rows, or one with vectors, and the next one.
+# Each statement runs on two of the tables: one that copies rows or has deletion vectors, and the next table.
 @pytest.mark.parametrize("second", [0, 1])
 @pytest.mark.parametrize("number", range(len(STATEMENTS)))
 def test_a_statement_does_what_the_connector_does(tmp_path: Path, jvm: Jvm, number: int, second: int) -> None:

@@ -1,6 +1,6 @@
 """The JVM connector and `deltalake` read tables with recomputed statistics, and use them to skip files.
 
-Files are deleted before a query, to prove that it has skipped them.
+Files are deleted before a query, to prove that the query does not read them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def test_the_connector_skips_files_by_computed_statistics(jvm: Jvm, tmp_path: Pa
     assert rows(jvm.query(f"SELECT * FROM {table}")) == expected
     assert rows(jvm.query(tracked)) == ids
     assert rows(pa.table(newest.to_arrow())) == expected
-    # The connector continues the table and computes its own statistics.
+    # The connector writes to the table, and computes its own statistics.
     jvm.run(f"DELETE FROM {table} WHERE id = 44")
     jvm.run(f"OPTIMIZE {table} WHERE p = 'b'")
     newest = deltalog.DeltaTable(tmp_path)

@@ -1,4 +1,6 @@
-"""Streams into a table, by this package and by the JVM connector. Either can continue a checkpoint of the other."""
+"""Streams write into a table with deltalog and with the JVM connector. Each can continue from a checkpoint of the
+other.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def add(batches: Batches, number: int) -> None:
 
 
 class Stream:
-    """A stream that either of the two connectors can run."""
+    """A stream that deltalog or the JVM connector can run."""
 
     def __init__(self, jvm: Jvm, spark: SparkSession, directory: Path, *, by_window: bool) -> None:
         self.batches = Batches(directory / "batches")
@@ -39,7 +41,7 @@ class Stream:
 
 
 def commits(table: Path) -> list[dict[str, Any]]:
-    """Returns the information in each commit, without the parts that always differ."""
+    """Returns the `commitInfo` of each commit, without the fields that always differ."""
     found = []
     for log in sorted((table / "_delta_log").glob("*.json")):
         actions = [json.loads(line) for line in log.read_text().splitlines()]
@@ -57,7 +59,7 @@ def commits(table: Path) -> list[dict[str, Any]]:
 def test_a_stream_continues_with_the_other_connector(
     jvm: Jvm, spark: SparkSession, tmp_path: Path, begins: str
 ) -> None:
-    """One batch was written by the other connector, but Spark has not recorded that it is finished."""
+    """The other engine has written a batch, but Spark has not recorded that the batch is finished."""
     stream = Stream(jvm, spark, tmp_path, by_window=False)
     runs = [stream.ours, stream.theirs] if begins == "ours" else [stream.theirs, stream.ours]
     table, checkpoint = tmp_path / "table", tmp_path / "checkpoint"
@@ -76,7 +78,7 @@ def test_a_stream_continues_with_the_other_connector(
 def test_both_connectors_record_the_same_commits(
     jvm: Jvm, spark: SparkSession, tmp_path: Path, by_window: bool
 ) -> None:
-    """This includes batches without rows, which a watermark causes."""
+    """The stream also has batches without rows, which a watermark causes."""
     stream = Stream(jvm, spark, tmp_path, by_window=by_window)
     for number in range(3):
         add(stream.batches, number)

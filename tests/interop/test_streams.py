@@ -1,4 +1,4 @@
-"""deltalog continues streams from checkpoints of the JVM connector, and the other way round."""
+"""deltalog continues streams from checkpoints of the JVM connector, and vice versa."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def read(reader: Reader, table: Path, checkpoint: Path, options: dict[str, str],
 
 
 def write(path: Path, first: int, names: list[str]) -> None:
-    """Makes a commit that adds a file with one row for each of `names`, which are partitions."""
+    """Makes a commit that adds, for each partition in `names`, a file with one row."""
     rows = pa.table({"id": range(first, first + len(names)), "p": names})
     write_deltalake(path, rows, mode="append", partition_by=["p"])
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """A table whose files have the same modification time, and paths that must be encoded."""
+    """Creates a table whose files all have the same modification time, and have paths that must be encoded."""
     path = tmp_path / "table"
     write(path, 0, ["a b", "ä", "a%20b", "c"])
     write(path, 4, ["c", "a b"])
@@ -150,7 +150,7 @@ def test_a_checkpoint_of_a_change_feed_can_be_continued_after_each_batch(
 def test_schema_logs_and_their_offsets_can_be_continued(
     spark: SparkSession, readers: dict[str, Reader], tmp_path: Path, order: list[str]
 ) -> None:
-    """A run ends before each schema change. The next run may be one of the other connector."""
+    """A run of the stream ends before each schema change. The next run may use the other engine."""
     table, checkpoint = tmp_path / "table", tmp_path / "checkpoint"
     name = f"deltalog.`{table}`"
     spark.sql(

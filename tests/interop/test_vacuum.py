@@ -1,4 +1,6 @@
-"""The files that VACUUM deletes are the same as with the JVM connector and `deltalake`, and both can read the rest."""
+"""VACUUM deletes the same files as that of the JVM connector and of `deltalake`, and both can read the table
+afterwards.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
 def _history(path: Path, properties: dict[str, str]) -> None:
-    """A table with partitions, one of them named like a hidden directory, and files that belong to no version."""
+    """Creates a table with partitions, one of which has a name like a hidden directory, and with files that belong to
+    no version.
+    """
     write_deltalake(path, ROWS, partition_by=["_p", "q"], configuration=properties)
     table = DeltaTable(path)
     table.delete("id = 3")
@@ -47,7 +51,7 @@ def _history(path: Path, properties: dict[str, str]) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(b"x")
     aged(path)
-    # The files that the first versions removed were removed long ago.
+    # Files that the first versions removed were removed long ago, so they have expired.
     for version in range(1, 4):
         commit = path / "_delta_log" / f"{version:020}.json"
         text = re.sub(
@@ -61,7 +65,7 @@ def _history(path: Path, properties: dict[str, str]) -> None:
 
 
 def _left(path: Path, name: str, vacuum: Callable[[Path], object]) -> set[str]:
-    """Returns the files that a VACUUM of a copy leaves."""
+    """Runs VACUUM on a copy of the table, and returns the remaining files."""
     copy = path.with_name(name)
     shutil.copytree(path, copy)
     vacuum(copy)
@@ -91,7 +95,7 @@ def test_the_same_files_as_the_jvm_connector_deletes(jvm: Jvm, tmp_path: Path, r
     assert 0 < len(left) < len(before)
     if retention is None:
         assert "_p=1%20x/young.parquet" in left
-        # The files of the last delete are retained.
+        # The files that the last DELETE removed are still retained.
         assert rows(pa.table(DeltaTable(tmp_path / "ours", version=3).to_arrow()))
     [(found, _)] = jvm.versions(tmp_path / "ours", [6])
     assert rows(found) == expected
@@ -119,7 +123,7 @@ def test_lite_goes_on_where_the_jvm_connector_has_ended(jvm: Jvm, tmp_path: Path
         jvm.run(f"VACUUM delta.`{path}` LITE RETAIN 0 HOURS")
         assert len(files(path)) == 1
         write_deltalake(path, ROWS, mode="overwrite")
-        # Without the connector's record, the log would be needed from the beginning.
+        # Without the connector's record of its last VACUUM, the log would be needed from version 0 on.
         DeltaTable(path).create_checkpoint()
         (path / "_delta_log" / f"{0:020}.json").unlink()
         found = DeltaTable(path).vacuum(0, False, False, full=False)

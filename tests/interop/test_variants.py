@@ -1,4 +1,4 @@
-"""The JVM connector reads the variants that deltalog writes, and writes more."""
+"""deltalog and the JVM connector read each other's variants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables with void columns of the JVM connector and of deltalog. Both engines read them and write to them."""
+"""Both the JVM connector and deltalog create tables with void columns, and read and write the tables of the other."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_both_read_and_write_void_columns(jvm: Jvm, tmp_path: Path, case: str, c
     DeltaTable(tmp_path).update({"b": "NULL"})
     check(2, 3, 5, 6, 7)
 
-    # One engine gives the column a type; the other one reads it and writes to it.
+    # One engine gives the void column a type, and the other engine reads and writes it.
     jvm.run(f"ALTER TABLE {name} ALTER COLUMN b TYPE STRING")
     write_deltalake(tmp_path, pa.table({"a": [8], "b": ["x"]}), mode="append")
     DeltaTable(tmp_path).alter.widen_column("s.v", "date")

@@ -1,4 +1,6 @@
-"""The options of a write, compared with the JVM connector: applications, predicates, changes of the schema."""
+"""The options of a write have the same effects as with the JVM connector: applications, predicates, changes of the
+schema.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from tests.interop.conftest import Jvm
 
 
 def agree(jvm: Jvm, path: Path) -> list[str]:
-    """Returns the rows, after checking that they are the same for both readers."""
+    """Checks that both engines read the same rows, and returns them."""
     found = rows(pa.table(DeltaTable(path).to_arrow()))
     assert rows(jvm.query(f"SELECT * FROM delta.`{path}`")) == found
     assert DeltaTable(path).verify().ok
@@ -49,8 +51,7 @@ def test_each_knows_what_applications_of_the_other_have_done(jvm: Jvm, tmp_path:
 @pytest.mark.parametrize("vectors", ["false", "true"])
 @pytest.mark.parametrize("predicate", ["p = 'a'", "n > 5", "p = 'b' AND n >= 4", "n IS NULL"])
 def test_the_same_rows_are_replaced(jvm: Jvm, tmp_path: Path, predicate: str, vectors: str) -> None:
-    """The connector's INSERT ... REPLACE WHERE determines the expected rows. The connector then continues to write to
-    our table.
+    """The connector's INSERT ... REPLACE WHERE gives the expected rows. Afterwards the connector writes to our table.
     """
     old = pa.table({"n": [*range(10), None] * 3, "p": (["a", "b", None] * 11)})
     properties = {"delta.enableDeletionVectors": vectors}
@@ -69,7 +70,9 @@ def test_the_same_rows_are_replaced(jvm: Jvm, tmp_path: Path, predicate: str, ve
 
 @pytest.mark.parametrize("mapping", ["none", "name"])
 def test_copied_rows_keep_their_ids(jvm: Jvm, tmp_path: Path, mapping: str) -> None:
-    """Protocol: "Row Tracking". Both replace rows of one table in turns, and see the same ids and versions."""
+    """Protocol: "Row Tracking". Both engines take turns in replacing rows of one table, and see the same row ids and
+    commit versions.
+    """
     table = f"delta.`{tmp_path}`"
     properties = {"delta.enableRowTracking": "true", "delta.columnMapping.mode": mapping}
     data = pa.table({"n": pa.array(range(10), pa.int64()), "p": ["a", "b"] * 5})

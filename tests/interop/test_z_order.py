@@ -1,4 +1,4 @@
-"""deltalog and the JVM connector alternately order the rows of a table by several columns."""
+"""deltalog and the JVM connector take turns in ordering the rows of a table by several columns."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Starts a small HDFS cluster from Hadoop's own tests in one process: a name node and a data node.
+"""Starts the small HDFS cluster that Hadoop's own tests use: a name node and a data node in one process.
 
-The process ends with this one: a shell waits for the end of a pipe that only this process can write to, and then kills
-the cluster.
+The cluster ends when this process ends: a shell waits for the end of a pipe that only this process can write to, and
+then kills the cluster.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 JARS = Path(__file__).parents[2] / ".cache" / "hdfs"
-# The class that Hadoop starts clusters with for tests of other projects.
+# The Hadoop class that starts clusters for tests of other projects.
 MAIN = "org.apache.hadoop.test.MiniDFSClusterManager"
 GUARD = '"$@" </dev/null & server=$!; read -r line; kill -9 $server'
 PATIENCE = 120
@@ -26,16 +26,16 @@ def is_installed() -> bool:
 
 
 class MiniHdfs:
-    """A cluster without files, whose data is in `directory`."""
+    """A running cluster, which has no files at first and keeps its data in `directory`."""
 
     def __init__(self, directory: Path) -> None:
         with closing(socket.socket()) as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        # The file is written when all parts of the cluster run.
+        # The cluster writes this file when all its parts are running.
         details = directory / "details.json"
         home = os.environ.get("JAVA_HOME")
-        # The cluster only runs for seconds, so a quick start matters most.
+        # The cluster runs only for seconds, so a quick start matters more than fast code.
         command = [f"{home}/bin/java" if home else "java", "-Xmx256m", "-XX:+UseSerialGC"]
         command += [f"-Dtest.build.data={directory}", "-cp", str(JARS / "*"), MAIN]
         command += ["-format", "-datanodes", "1", "-nnport", str(port), "-writeDetails", str(details)]
@@ -48,13 +48,13 @@ class MiniHdfs:
         while not details.is_file():
             if time.monotonic() > deadline:
                 self.close()
-                raise TimeoutError(f"the cluster of HDFS does not answer:\n{log.read_text()}")
+                raise TimeoutError(f"the HDFS cluster does not answer:\n{log.read_text()}")
             time.sleep(0.02)
         self.name_node = f"127.0.0.1:{port}"
 
     @property
     def root(self) -> str:
-        """The URL of its root, without a slash at its end."""
+        """Returns the URL of the file system's root, without a trailing slash."""
         return f"hdfs://{self.name_node}"
 
     def close(self) -> None:

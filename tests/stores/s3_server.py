@@ -1,6 +1,7 @@
-"""Starts and controls the server for S3 of `crates/testkit`, which counts requests and makes them fail.
+"""Starts and controls the S3 server of `crates/testkit`, which counts requests and makes them fail.
 
-The server runs in a separate process, which ends with this one: it reads from a pipe that only this process can write.
+The server runs in a separate process. It ends when this process ends, because it reads from a pipe that only this
+process can write to.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ BUILD = "cargo build -p deltalog-testkit --bin deltalog-s3-server"
 
 
 def binary() -> Path:
-    """Returns the path of the server's binary: the debug build's, unless `DELTALOG_S3_SERVER` names another one."""
+    """Returns the path of the server's binary: the debug build, unless `DELTALOG_S3_SERVER` names another binary."""
     path = Path(os.environ.get("DELTALOG_S3_SERVER") or ROOT / "target" / "debug" / "deltalog-s3-server")
     if not path.is_file():
         profile = " --release" if path.parent.name == "release" else ""
@@ -30,11 +31,11 @@ def binary() -> Path:
 
 
 def error(code: str, **details: object) -> dict[str, object]:
-    """Returns the fault that answers with an error of S3.
+    """Returns a fault with which the server responds with an S3 error.
 
     Args:
         code: the code of S3, which decides the status, such as `SlowDown` (503) or `AccessDenied` (403).
-        details: `status`, `retry_after` (seconds), `after_effect` (whether the request takes effect all the same).
+        details: `status`, `retry_after` (seconds), `after_effect` (whether the request takes effect nevertheless).
     """
     return {"error": {"code": code, **details}}
 
@@ -42,22 +43,25 @@ def error(code: str, **details: object) -> dict[str, object]:
 def rule(
     fault: str | dict[str, Any], *kinds: str, key: str = "", when: str | dict[str, Any] = "always"
 ) -> dict[str, object]:
-    """Returns a rule by which requests fail or are slow.
+    """Returns a rule that makes requests fail or slow.
 
     Args:
         fault: `"close_before"`, `"close_after"`, `"silence_before"`, `"silence_after"` (before or after the effect of
             the request), `"cut_body"`, `error(code)`, `{"latency_ms": 20}` or `{"bytes_per_second": 1000}`.
-        kinds: the kinds of requests, all if there is none: `"get"`, `"head"`, `"head_bucket"`, `"put"`, `"create"`
+        kinds: the kinds of requests that the rule matches, or none for all kinds: `"get"`, `"head"`, `"head_bucket"`,
+        `"put"`, `"create"`
             (put-if-absent), `"update"`, `"delete"`, `"delete_many"`, `"list"`, `"create_upload"`, `"upload_part"`,
             `"complete_upload"`, `"abort_upload"`.
-        key: what the key, or the prefix of a listing, contains.
+        key: a string that the key (or the prefix of a listing) must contain.
         when: `"always"`, `{"first": 3}`, `{"nth": 3}`, `{"every": 3}` or `{"chance": {"per_mille": 100, "seed": 1}}`.
     """
     return {"fault": fault, "kinds": kinds, "key": key, "when": when}
 
 
 class S3Server:
-    """A server in memory. Its methods see the content directly: they are not requests of S3."""
+    """A running server, which keeps objects in memory. The methods access its content directly, not through S3
+    requests.
+    """
 
     def __init__(self) -> None:
         self._process = subprocess.Popen([binary()], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -113,7 +117,7 @@ class S3Server:
         self._ask("PUT", "/faults", rules)
 
     def requests(self) -> list[dict[str, Any]]:
-        """Returns the requests so far: kind, bucket, key, query, range, sizes, status and the rules that applied."""
+        """Returns the recorded requests: kind, bucket, key, query, range, sizes, status, and the rules that applied."""
         return list(json.loads(self._ask("GET", "/requests")))
 
     def take_requests(self) -> list[dict[str, Any]]:
@@ -141,7 +145,7 @@ class S3Server:
         self._ask("DELETE", f"/objects/{quote(bucket)}/{quote(key)}")
 
     def set_modified(self, bucket: str, key: str, milliseconds: int) -> None:
-        """Sets when an object was modified, in milliseconds since 1970."""
+        """Sets the modification time of an object, in milliseconds since 1970."""
         self._ask("PUT", f"/modified/{quote(bucket)}/{quote(key)}", milliseconds)
 
     def fill(self, bucket: str, prefix: str, suffix: str, count: int, content: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Credentials from the files of the AWS tools: keys, programs, roles and single sign-on."""
+"""Credentials come from the configuration files of the AWS tools: keys, programs, roles and single sign-on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ END = (datetime.now(timezone.utc) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:
 
 
 class Services(ThreadingHTTPServer):
-    """Returns the server's keys for roles and for single sign-on, as AWS does."""
+    """A server that gives out the S3 server's keys for roles and for single sign-on, as AWS does."""
 
     def __init__(self, key: str, secret: str) -> None:
         super().__init__(("127.0.0.1", 0), ServicesHandler)
@@ -51,7 +51,7 @@ class ServicesHandler(BaseHTTPRequestHandler):
         )
 
     def do_GET(self) -> None:
-        """Answers `GetRoleCredentials` of the portal."""
+        """Answers the request `GetRoleCredentials` of single sign-on."""
         self.server.asked.append(self.path)
         if self.headers["x-amz-sso_bearer_token"] != "sso-token":  # noqa: S105
             self.answer(json.dumps({"message": "Session token not found or invalid"}), 401)
@@ -95,7 +95,7 @@ class Home:
 
 @pytest.fixture
 def place(s3: S3Server) -> dict[str, str]:
-    """The options of the server, without credentials and region. There is a table `t`."""
+    """Returns the options for a server that has a table `t`, without credentials and region."""
     write_deltalake(URI, ROWS, storage_options=s3.options())
     return {name: s3.options()[name] for name in ("aws_endpoint_url", "aws_allow_http")}
 
@@ -145,12 +145,12 @@ def test_keys_of_profiles(place: dict[str, str], home: Home, monkeypatch: pytest
     assert "AccessDeniedError: the store does not know the access key" in refusal(place, aws_profile="wrong")
     monkeypatch.setenv("AWS_PROFILE", "wrong")
     assert "does not know the access key" in refusal(place)
-    # An option takes precedence over the environment.
+    # An option has precedence over the environment.
     assert count(place, aws_profile="other") == 3
 
 
 def test_the_order_of_places(place: dict[str, str], home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The order is: options, the environment, the profile."""
+    """Credentials are looked up first in options, then in the environment, then in the profile."""
     wrong = "[default]\naws_access_key_id = x\naws_secret_access_key = y\n"
     home.write(credentials=wrong + keys(home, "right"))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", home.services.key)
@@ -238,7 +238,9 @@ def test_a_profile_that_is_named_must_have_credentials(
 
 
 def test_without_a_profile_the_machine_is_asked(place: dict[str, str], home: Home) -> None:
-    """There is no such service here, so this takes a second, not minutes."""
+    """Without a profile, the machine's metadata service is asked. The test machine has no such service, and the
+    attempt ends within a second, not minutes.
+    """
     home.write("[default]\nregion = us-east-1\n")
     text = refusal(place, aws_metadata_endpoint="http://127.0.0.1:1")
     assert "no answer to PUT 127.0.0.1:1/latest/api/token" in text
@@ -263,7 +265,7 @@ def test_nobody_asks_the_machine_against_its_settings(
     environment: dict[str, str],
     words: str,
 ) -> None:
-    """The machine's service would provide an unintended role. A profile and keys are used as usual."""
+    """The machine's metadata service would provide a role that the user does not want. Profiles and keys still work."""
     asked = []
 
     class Metadata(BaseHTTPRequestHandler):

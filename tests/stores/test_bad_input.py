@@ -22,13 +22,13 @@ ROWS = pa.table({"id": [1, 2, 3]})
 
 @pytest.fixture
 def table(s3: S3Server) -> S3Server:
-    """The server, with a table `t`."""
+    """Returns a server that has a table `t`."""
     write_deltalake("s3://tables/t", ROWS, storage_options=s3.options())
     return s3
 
 
 def opening(s3: S3Server, uri: str = "s3://tables/t", **options: str) -> str:
-    """Returns the text of the error of opening a table with these options changed."""
+    """Opens a table with changed options, and returns the text of the error."""
     changed = {**s3.options(), **options}
     with pytest.raises(deltalog.DeltaError) as raised:
         DeltaTable(uri, storage_options={name: value for name, value in changed.items() if value})
@@ -99,7 +99,9 @@ def test_a_wrong_endpoint_is_an_error_at_once(s3: S3Server) -> None:
 
 
 def test_a_web_page_is_not_an_empty_place() -> None:
-    """A console or a proxy answers everything with a page. That does not mean that there is no table."""
+    """A console or a proxy answers every request with a web page. This must not be taken as proof that there is no
+    table.
+    """
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -131,7 +133,7 @@ def test_a_misspelled_option_is_an_error_with_the_right_name(s3: S3Server) -> No
 
 
 def test_a_permission_to_read_only(table: S3Server) -> None:
-    """The append fails, and none of its rows are visible."""
+    """If writing is not permitted, an append fails, and none of its rows are visible."""
     table.faults(rule(error("AccessDenied"), "create"))
     with pytest.raises(deltalog.AccessDeniedError, match="permission to write objects"):
         write_deltalake("s3://tables/t", ROWS, mode="append", storage_options=table.options())
@@ -140,7 +142,9 @@ def test_a_permission_to_read_only(table: S3Server) -> None:
 
 
 def test_a_store_that_asks_for_fewer_requests(table: S3Server) -> None:
-    """The request is repeated later; if the store continues to refuse, the error contains its reason."""
+    """If the store asks for fewer requests, the request is retried later. If the store continues to refuse it, the
+    error contains the reason.
+    """
     table.faults(rule(error("SlowDown"), "get", "list", when={"first": 3}))
     assert DeltaTable("s3://tables/t", storage_options=table.options()).count() == 3
     table.faults(rule(error("SlowDown"), "list"))

@@ -1,4 +1,4 @@
-"""The cache on the local disk: what a later or concurrent process does not have to request from the store."""
+"""The cache on the local disk saves requests to the store for later and concurrent processes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def options(s3: S3Server, tmp_path: Path) -> dict[str, str]:
 def counted(s3: S3Server) -> Count:
     def count(call: Callable[[], object]) -> Counter[str]:
         deltalog.upkeep.wait()
-        # Simulates a process that has just started.
+        # Drops all state in memory, as in a process that has just started.
         _internal.forget_snapshots()
         s3.take_requests()
         call()
@@ -46,7 +46,9 @@ def counted(s3: S3Server) -> Count:
 
 
 def make_table(s3: S3Server, commits: int) -> None:
-    """Makes this many commits with one file each, in a table with a checkpoint every ten, without the cache."""
+    """Creates a table without using the cache: this many commits with one file each, and a checkpoint every ten
+    commits.
+    """
     for _ in range(commits):
         write_deltalake(URI, ROWS, mode="append", storage_options=s3.options())
     deltalog.upkeep.wait()
@@ -58,7 +60,9 @@ def run(program: str) -> None:
 
 
 def test_open_warm_costs_a_hint_and_a_listing(s3: S3Server, counted: Count, options: dict[str, str]) -> None:
-    """Even a reader that lists all files does not read the log again."""
+    """With a warm cache, opening a table takes two requests, for the hint and a listing. Even a reader that lists all
+    files does not read the log again.
+    """
     make_table(s3, 13)
     cold = counted(lambda: DeltaTable(URI, storage_options=options))
     assert cold == Counter(list=1, get=1 + 2 + 1), cold
@@ -68,7 +72,7 @@ def test_open_warm_costs_a_hint_and_a_listing(s3: S3Server, counted: Count, opti
     for _ in range(2):
         files = counted(lambda: pa.table(DeltaTable(URI, storage_options=options).files()))
         assert files <= Counter(list=1, get=1 + 1), files
-    # Only the new files of the next version are read.
+    # For the next version, only the new files of the log are read.
     write_deltalake(URI, ROWS, mode="append", storage_options=s3.options())
     newer = counted(lambda: DeltaTable(URI, storage_options=options))
     assert newer == Counter(list=1, get=1 + 1 + 1), newer
@@ -82,10 +86,10 @@ def test_open_a_large_checkpoint_of_spark(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The number of files does not matter. (This was also tried by hand with a million files.) There is no checksum
-    file.
+    """Opening a table from a checkpoint that Spark wrote, without a checksum file, takes the same requests for any
+    number of files. (It was also tried by hand with a million files.)
     """
-    # Protocol and metadata are in the first row group, far from the end of the file.
+    # Protocol and metadata are in the first row group, far from the footer.
     monkeypatch.setattr("benches.tables.checkpointed.ROWS_PER_GROUP", 2_000)
     table = build(tmp_path, Checkpointed(5_000))
     names = ["_last_checkpoint", f"{100:020}.checkpoint.parquet"]
@@ -96,7 +100,7 @@ def test_open_a_large_checkpoint_of_spark(
     def open_table() -> DeltaTable:
         return DeltaTable(URI, storage_options=options)
 
-    # The requests are for the hint, the footer, and protocol and metadata.
+    # The reads are for the hint, the footer, and the row group with protocol and metadata.
     assert counted(open_table) == Counter(list=1, get=1 + 1 + 1)
     assert counted(open_table) == Counter(list=1, get=1)
     assert counted(lambda: pa.table(open_table().files())) > Counter(list=1, get=1)
@@ -131,23 +135,25 @@ def test_data_files_are_asked_for_but_not_read_again(
     s3.take_requests()
     assert read("c1") == cold
     requests = s3.take_requests()
-    # The hint, and the file, which has not changed.
+    # The store is asked for the hint, and whether the data file has changed, which it has not.
     assert sorted((request["kind"], request["status"]) for request in requests) == [
         ("get", 304),
         ("get", 404),
         ("list", 200),
     ]
     after = cache_statistics()
-    # The commit, and of the file the end and a column.
+    # The reads are for the commit, and for the footer and a column of the data file.
     assert (after.hits - before.hits, after.misses) == (3, before.misses)
     assert after.hit_bytes - before.hit_bytes > 64 << 10
-    # Another column is only partly there.
+    # The cache has only a part of the other column.
     assert counted(lambda: read("c2"))["get"] == 1 + 1 + 1
     assert counted(lambda: read("c2"))["get"] == 1 + 1
 
 
 def test_a_table_in_the_place_of_another_one(s3: S3Server, options: dict[str, str]) -> None:
-    """The names of the files are the same, their content is not."""
+    """If another table replaces a table, files have the same names but different content, so cached content is not
+    used.
+    """
     write_deltalake(URI, ROWS, storage_options=s3.options())
     write_deltalake("s3://tables/u", ROWS.slice(0, 7), storage_options=s3.options())
     deltalog.upkeep.wait()
@@ -166,7 +172,9 @@ def test_a_table_in_the_place_of_another_one(s3: S3Server, options: dict[str, st
 
 
 def test_processes_share_it_while_others_write(s3: S3Server, options: dict[str, str]) -> None:
-    """Each process sees all versions that existed when it opened the table, even a forked child."""
+    """Several processes use the cache while others write. Each process sees all versions that existed when it opened
+    the table, and so does a forked child.
+    """
     make_table(s3, 1)
     program = f"""
 import os
@@ -198,7 +206,7 @@ if hasattr(os, "fork"):
 
 
 def test_commits_with_a_cache(s3: S3Server, counted: Count, options: dict[str, str]) -> None:
-    """A commit makes the same requests as without a cache, and reads nothing stale."""
+    """With a cache, a commit makes the same requests as without, and reads nothing stale."""
     make_table(s3, 2)
     plain = DeltaTable(URI, storage_options=s3.options())
 
@@ -227,14 +235,14 @@ def test_the_variables_of_the_environment(
 
     open_table()
     assert open_table() == Counter(list=1, get=1)
-    # An empty directory turns it off.
+    # An empty name of the directory turns the cache off.
     assert open_table(cache_dir="") > Counter(list=1, get=1)
     monkeypatch.setenv("DELTALOG_CACHE_SIZE", "some")
     with pytest.raises(
         deltalog.errors.InvalidArgumentError, match="DELTALOG_CACHE_SIZE is not a size: 'some'"
     ):
         open_table()
-    # Local tables have no use for it.
+    # Local tables do not use the cache.
     write_deltalake(tmp_path / "local", ROWS)
 
 

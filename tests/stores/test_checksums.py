@@ -1,4 +1,4 @@
-"""Version checksums that are written after commits. Protocol: "Version Checksum File"."""
+"""Version checksums are written in the background after commits. Protocol: "Version Checksum File"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROWS = pa.table({"x": [1, 2]})
 
 @pytest.fixture
 def in_background() -> Iterator[None]:
-    """Does the work after a commit in the background, as for users."""
+    """Lets the work after a commit run in the background, as it does for users."""
     deltalog.upkeep.run_in_background(True)
     yield
     deltalog.upkeep.wait()
@@ -39,15 +39,14 @@ def drop(s3: S3Server) -> None:
 
 @pytest.mark.usefixtures("in_background")
 def test_a_checksum_follows_its_commit(s3: S3Server) -> None:
-    """The commit itself is one listing and two puts."""
+    """The commit itself takes one listing and two puts. The checksum is written afterwards."""
     table = table_of(s3, 2)
     s3.take_requests()
     write_deltalake(table, ROWS, mode="append")
     deltalog.upkeep.wait()
     kinds = [(request["kind"], request["key"].rpartition(".")[2]) for request in s3.take_requests()]
     assert kinds[:3] == [("put", "parquet"), ("list", "t/_delta_log/"), ("create", "json")]
-    # The requests read the checksum from which the new one is derived, write the file, and check that the table still
-    # exists.
+    # These requests read the previous checksum, write the new one, and check that the table still exists.
     assert sorted(kinds[3:]) == [("create", "crc"), ("get", "crc"), ("head", "json")]
     table.update_incremental()
     assert table.verify().differences == []
@@ -68,7 +67,7 @@ def test_a_checksum_of_a_dropped_table_does_not_stay(s3: S3Server) -> None:
 
 @pytest.mark.usefixtures("in_background")
 def test_a_checksum_does_not_get_into_the_log_of_another_table(s3: S3Server) -> None:
-    """The other table already has this version when the checksum is written."""
+    """When the checksum is written, another table has replaced the first one and already has this version."""
     table = table_of(s3, 2)
     s3.faults(rule({"latency_ms": 800}, "create", key="2.crc", when={"first": 1}))
     write_deltalake(table, ROWS, mode="append")

@@ -1,4 +1,6 @@
-"""Commits through a store that loses answers. (`put` in the crate: the commit rule.)"""
+"""Commits are made exactly once, even if the store's responses are lost. The commit rule is in the crate's module
+`put`.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ def test_a_commit_without_an_answer_is_made_once(s3: S3Server, fault: str | dict
     table = DeltaTable(URI, storage_options=s3.options())
     assert table.version() == 1
     assert sorted(pa.table(table.to_arrow())["id"].to_pylist()) == [0, 1]
-    # The client itself has not repeated the request: the log was read between the two creates.
+    # The HTTP client has not repeated the request by itself: the log was read between the two puts.
     log = [(request["kind"], request["key"]) for request in s3.requests() if "00001.json" in request["key"]]
     for first, second in pairwise(log):
         assert not (first[0] == second[0] == "create"), log
@@ -64,12 +66,12 @@ def test_a_commit_that_is_refused_is_an_error_at_once(s3: S3Server, code: str, k
     assert type(raised.value).__name__ == kind
     assert raised.value.version == 1
     assert kinds(s3.requests()).count("create") == 1
-    # The write leaves no files, because nothing was committed.
+    # Nothing was committed, so the write leaves no files behind.
     assert len([key for key in s3.keys("tables") if key.endswith(".parquet")]) == 1
 
 
 def test_writers_that_lose_answers_commit_each_row_once(s3: S3Server) -> None:
-    """Every tenth answer is lost, before or after the request's effect. No writer gets an error."""
+    """Every tenth response is lost, before or after the request's effect. Nevertheless, no writer gets an error."""
     write_deltalake(URI, rows(-1), storage_options=s3.options())
     s3.faults(
         rule("close_after", "create", when={"chance": {"per_mille": 100, "seed": 1}}),
@@ -108,7 +110,9 @@ def test_writers_that_lose_answers_commit_each_row_once(s3: S3Server) -> None:
 
 
 def test_a_store_that_replaces_commits_is_refused(s3: S3Server) -> None:
-    """The store is refused before any part of a commit is written, because it would lose commits unnoticed."""
+    """A store that replaces existing files despite `If-None-Match` could silently lose commits, so it is refused
+    before any commit is written.
+    """
     s3.create_bucket("replaces")
     s3.set(ignores_conditions=True)
     options = s3.options()
@@ -118,7 +122,7 @@ def test_a_store_that_replaces_commits_is_refused(s3: S3Server) -> None:
         write_deltalake("s3://replaces/t", rows(1), storage_options=options)
     with pytest.raises(deltalog.UnsupportedFeatureError, match="replaces files"):
         deltalog.storage.check("s3://replaces/t", options)
-    # A data file may remain, but no file of the log.
+    # A data file may remain, but nothing was written to the log.
     assert [key for key in s3.keys("replaces") if not key.endswith(".parquet")] == []
 
 

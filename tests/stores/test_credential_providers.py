@@ -1,4 +1,4 @@
-"""Tables whose credentials come from a provider: `credential_provider=`."""
+"""Tables get their credentials from a provider, the argument `credential_provider=`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECRETS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 
 
 def place(s3: S3Server) -> dict[str, str]:
-    """Returns the options of the server without credentials."""
+    """Returns the options for the server, without credentials."""
     return {name: value for name, value in s3.options().items() if name not in SECRETS}
 
 
@@ -64,7 +64,7 @@ def test_everything_that_opens_a_store_takes_a_provider(s3: S3Server) -> None:
     table.update_incremental()
     table.delete("id = 1")
     assert (table.version(), table.count()) == (4, 6)
-    # The tables share the store of the first one, which has already asked the provider.
+    # The tables share a client of the store, which has already asked the provider.
     assert provider.asked == before
     assert created.version() == 0
 
@@ -95,7 +95,7 @@ def test_one_thread_asks_for_all(s3: S3Server) -> None:
     for thread in threads:
         thread.join()
     assert tables == [3] * 16
-    # A store ends with its last table, so the threads may have used several stores.
+    # The client of a store is dropped with its last table, so the threads may have used several clients.
     assert provider.most == 1
 
 
@@ -148,7 +148,7 @@ def test_the_wrong_credentials(s3: S3Server) -> None:
 
 
 def test_a_commit_without_credentials_is_no_commit(s3: S3Server) -> None:
-    """The create of the commit is not sent, so nothing has to be read back."""
+    """If the provider fails, the put of the commit is not sent, so nothing has to be read back."""
     provider = Provider(s3, lifetime=1.0)
     write_deltalake(URI, ROWS, storage_options=place(s3), credential_provider=provider)
     table = DeltaTable(URI, storage_options=place(s3), credential_provider=provider)
@@ -183,7 +183,9 @@ def run(s3: S3Server, program: str) -> None:
 
 
 def test_a_consumer_that_holds_the_interpreter(s3: S3Server) -> None:
-    """A provider needs the lock that a consumer of a stream may hold while it waits for rows."""
+    """A provider needs Python's global lock, which a consumer of a stream may hold while it waits for rows. This must
+    not deadlock.
+    """
     run(
         s3,
         """
@@ -218,7 +220,7 @@ assert table.version() == 3
 
 
 def test_a_process_ends_while_a_provider_is_asked(s3: S3Server) -> None:
-    """An interpreter cannot end while a thread that is not Python's runs its code: some of these runs would crash."""
+    """If the interpreter ended while a thread of ours still ran Python code, some of these runs would crash."""
     for _ in range(4):
         run(
             s3,
@@ -254,7 +256,7 @@ def of_this_module() -> dict[str, str]:
 
 
 class BotoSession:
-    """As `boto3.Session`."""
+    """A class that looks like `boto3.Session`."""
 
     region_name = None
 

@@ -1,4 +1,4 @@
-"""Network faults of requests: silence, slow answers, and answers that end too early."""
+"""Requests meet network faults: silence, slow responses, and responses that end too early."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ ROWS = pa.table({"id": range(20_000)})
 
 @pytest.mark.parametrize("fault", ["silence_before", "silence_after"])
 def test_a_commit_that_is_never_answered_is_made_once(s3: S3Server, fault: str) -> None:
-    """The time limit ends the wait, and then the commit is looked for. (`put` in the crate: the commit rule.)"""
+    """If a commit gets no response, the time limit ends the wait, and the commit is looked up. The commit rule is in
+    the crate's module `put`.
+    """
     write_deltalake(URI, ROWS.slice(0, 1), storage_options=s3.options())
     s3.faults(rule(fault, "create", key=".json", when={"nth": 1}))
     options = {**s3.options(), "timeout": "500ms"}
@@ -32,7 +34,9 @@ def test_a_commit_that_is_never_answered_is_made_once(s3: S3Server, fault: str) 
 def test_an_answer_that_ends_too_early_is_not_taken_for_the_whole(
     s3: S3Server, kind: str, when: dict[str, int]
 ) -> None:
-    """Half of a commit, of a listing or of a file would look like a different table."""
+    """A response that ends too early is not used. Half of a commit, a listing or a file would look like a different
+    table.
+    """
     for start in range(3):
         write_deltalake(URI, ROWS.slice(start, 1), mode="append", storage_options=s3.options())
     s3.faults(rule("cut_body", kind, when=when))
@@ -43,7 +47,7 @@ def test_an_answer_that_ends_too_early_is_not_taken_for_the_whole(
 
 
 def test_a_slow_body_is_read_for_as_long_as_something_comes(s3: S3Server) -> None:
-    """The limit applies to the pauses within an answer, and not to the whole answer."""
+    """The time limit applies to the pauses within a response, not to the whole response."""
     write_deltalake(URI, ROWS, storage_options=s3.options())
     [size] = [len(s3.get("tables", key)) for key in s3.keys("tables") if key.endswith(".parquet")]
     s3.faults(rule({"bytes_per_second": size}, "get", key=".parquet"))

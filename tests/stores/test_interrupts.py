@@ -1,4 +1,4 @@
-"""Ctrl-C while a call waits for a store: the call ends soon, and its exception states what was committed."""
+"""Ctrl-C ends a call that waits for a store. The call ends soon, and its exception says what was committed."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def options(s3: S3Server) -> dict[str, str]:
 
 
 def has_commit(s3: S3Server) -> bool:
-    """Returns whether version 1 exists."""
+    """Returns whether version 1 of the table exists."""
     return any(key.endswith("0001.json") for key in s3.keys("tables"))
 
 
 def numbers(options: dict[str, str]) -> list[int]:
-    """Returns the rows that a new reader finds."""
+    """Returns the numbers that a new reader finds in the table."""
     _internal.forget_snapshots()
     rows = pa.table(DeltaTable(URI, storage_options=options).to_arrow())
     return sorted(rows["n"].to_pylist())
@@ -78,7 +78,9 @@ def test_a_call_that_waits_for_a_silent_store_ends(s3: S3Server, options: dict[s
 def test_a_commit_under_way_ends_and_the_exception_has_its_version(
     s3: S3Server, options: dict[str, str]
 ) -> None:
-    """If the statement were repeated, `n = n + 1` would count twice."""
+    """The exception has the version, so the user does not repeat the statement. Repeated, `n = n + 1` would count
+    twice.
+    """
     table = DeltaTable(URI, storage_options=options)
     files = len(s3.keys("tables"))
     s3.faults(rule({"latency_ms": 600}, "create"))
@@ -95,7 +97,7 @@ def test_a_commit_under_way_ends_and_the_exception_has_its_version(
 
 @pytest.mark.parametrize("call", ["create", "convert"])
 def test_a_table_that_was_created_is_told_although_it_was_not_opened(s3: S3Server, call: str) -> None:
-    """Both calls open the table after their commit."""
+    """Both calls create a table and then open it. An interrupt in between must report that the table was created."""
     uri, options = "s3://tables/new", s3.options()
     if call == "convert":
         rows = pa.BufferOutputStream()
@@ -103,7 +105,7 @@ def test_a_table_that_was_created_is_told_although_it_was_not_opened(s3: S3Serve
         s3.put("tables", "new/0.parquet", rows.getvalue().to_pybytes())
     _internal.forget_snapshots()
 
-    # The table is opened as soon as it exists. If the store falls silent later, it may already have answered.
+    # The call opens the table as soon as it exists, so the store may have answered before it fell silent.
     s3.faults(rule({"latency_ms": 1500}, "list", "get", "head"))
 
     def is_created() -> bool:
@@ -123,7 +125,7 @@ def test_a_table_that_was_created_is_told_although_it_was_not_opened(s3: S3Serve
 
 
 def test_a_commit_whose_answer_is_lost_is_found_out(s3: S3Server, options: dict[str, str]) -> None:
-    """After a second Ctrl-C the call does not wait for the answer, but the commit is read back."""
+    """After a second Ctrl-C the call no longer waits for the response, but reads the commit back."""
     table = DeltaTable(URI, storage_options=options)
     s3.faults(rule("silence_after", "create"))
     with pytest.raises(CommittedInterrupt) as raised, pressing(lambda: has_commit(s3), after(0.5)):
@@ -149,7 +151,7 @@ def test_a_commit_that_cannot_be_found_out_is_said_to_be_unknown(
 
 
 def test_files_that_a_silent_store_does_not_delete_are_not_waited_for_one_by_one(s3: S3Server) -> None:
-    """The call waits for the first file only, and leaves the others to VACUUM."""
+    """The call waits for the deletion of the first file only, and leaves the other files to VACUUM."""
     rows = pa.table({"p": list(range(40)), "n": [0] * 40})
     s3.faults(rule("silence_before", "delete", "delete_many"), rule("silence_before", "put", key="p=39"))
     are_written = soon_after(lambda: sum(key.endswith(".parquet") for key in s3.keys("tables")) == 39)
@@ -166,11 +168,11 @@ def test_files_that_a_silent_store_does_not_delete_are_not_waited_for_one_by_one
 
 
 def test_a_consumer_of_a_stream_is_stopped(s3: S3Server, options: dict[str, str]) -> None:
-    """The C interface transports no exception: the consumer first raises its own exception, and then Python raises the
-    interrupt.
+    """Arrow's C interface cannot pass on an exception. The consumer first raises its own exception, and then Python
+    raises the interrupt.
     """
     (last,) = (key for key in s3.keys("tables") if key.endswith(".parquet"))
-    # The files of few rows are read in the order of the log, the newest first.
+    # Small files are read in the order of the log, the newest first.
     write_deltalake(URI, pa.table({"n": [3]}), mode="append", storage_options=options)
     s3.faults(rule("silence_before", "get", key=last))
     table = DeltaTable(URI, storage_options=options)
@@ -180,7 +182,9 @@ def test_a_consumer_of_a_stream_is_stopped(s3: S3Server, options: dict[str, str]
 
 
 def test_what_another_handler_raises_is_raised(s3: S3Server, options: dict[str, str]) -> None:
-    """Supervisors and tests with time limits use such handlers."""
+    """If the handler of a signal raises an exception, the call raises it. Supervisors and tests with time limits use
+    such handlers.
+    """
 
     def stop(*_: object) -> None:
         raise TimeoutError("too late")
@@ -197,7 +201,9 @@ def test_what_another_handler_raises_is_raised(s3: S3Server, options: dict[str, 
 def test_what_another_handler_raises_follows_the_error_of_a_consumer(
     s3: S3Server, options: dict[str, str]
 ) -> None:
-    """The exception is raised in this call, and not in a later call that has nothing to do with it."""
+    """The exception of a signal handler is raised in this call, after the consumer's error, and not in a later,
+    unrelated call.
+    """
 
     def stop(*_: object) -> None:
         raise TimeoutError("too late")
@@ -205,7 +211,7 @@ def test_what_another_handler_raises_follows_the_error_of_a_consumer(
     (last,) = (key for key in s3.keys("tables") if key.endswith(".parquet"))
     write_deltalake(URI, pa.table({"n": [3]}), mode="append", storage_options=options)
     table = DeltaTable(URI, storage_options=options)
-    # The stream reads ahead as soon as it is made.
+    # The stream reads ahead as soon as it is created.
     s3.faults(rule("silence_before", "get", key=last))
     stream = table.to_arrow()
     earlier = signal.signal(signal.SIGINT, stop)

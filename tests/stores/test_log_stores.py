@@ -1,4 +1,4 @@
-"""Commits that a service decides: a Python object, or DynamoDB."""
+"""Commits that a log store coordinates: a Python object, or DynamoDB."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ URI = "s3://tables/t"
 
 
 class InMemory:
-    """A log store in this process."""
+    """A log store that keeps its entries in the memory of this process."""
 
     def __init__(self) -> None:
         self.entries: dict[tuple[str, str], LogEntry] = {}
         self.lock = threading.Lock()
-        # The exceptions of the next calls of a method, before or after their effect.
+        # The exceptions that the next calls of a method raise, before or after their effect.
         self.faults: list[tuple[str, bool, BaseException]] = []
 
     def fail(self, method: str, has_effect: bool) -> None:
@@ -64,8 +64,8 @@ class InMemory:
 
 @pytest.fixture(params=["local", "s3"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[InMemory, str, dict[str, str]]]:
-    """A log store, and a location whose commits it decides: a directory, or a store that replaces objects instead of
-    refusing to create them.
+    """Returns a log store, and a location whose commits it coordinates: a directory, or an object store that replaces
+    existing objects instead of refusing to create them.
     """
     log_store = InMemory()
     options = register_log_store(f"in memory {next(NUMBERS)}", log_store)
@@ -107,7 +107,9 @@ def test_commits_are_entries(place: Place) -> None:
 
 
 def test_writers_at_the_same_time_commit_each_row_once(place: Place) -> None:
-    """Every few calls lose their answers, before or after their effect."""
+    """Several writers commit at the same time. Some calls of the log store fail, before or after their effect, but
+    each row is committed once.
+    """
     log_store, uri, options = place
     write_deltalake(uri, rows(-1), storage_options=options)
     failures: list[BaseException] = []
@@ -135,7 +137,7 @@ def test_writers_at_the_same_time_commit_each_row_once(place: Place) -> None:
 def test_a_commit_of_a_dead_writer_is_recovered(place: Place) -> None:
     log_store, uri, options = place
     write_deltalake(uri, rows(0), storage_options=options)
-    # The writer's entry was put, and it gets no more answers about the entry.
+    # The writer has put its entry, and all its further requests about the entry fail.
     log_store.faults = [("put_if_absent", True, OSError("dead"))]
     log_store.get = only_complete(log_store)  # type: ignore[method-assign]
     with pytest.raises(deltalog.CommitStateUnknownError) as unknown:
@@ -150,7 +152,7 @@ def test_a_commit_of_a_dead_writer_is_recovered(place: Place) -> None:
 
 
 def only_complete(log_store: InMemory) -> Any:
-    """Returns a method `get` that returns complete entries, and fails for entries that are not complete yet."""
+    """Returns a method `get` that fails for entries that are not complete yet."""
 
     def get(table_path: str, file_name: str) -> LogEntry | None:
         found = log_store.entries.get((table_path, file_name))

@@ -1,4 +1,4 @@
-"""Requests run on their own threads. This works in a forked child, inside an event loop, and from many threads."""
+"""Requests run on threads of ours. This works in a forked child, inside an event loop, and from many threads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ URI = "s3://tables/t"
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_child_reads_and_writes(s3: S3Server) -> None:
-    """The parent has open connections and running threads, which the child does not have."""
+    """The parent has open connections and running threads, which a forked child does not inherit."""
     program = f"""
 import os, sys
 import pyarrow as pa
@@ -49,7 +49,7 @@ assert table.version() == 3 and table.count() == 12
 
 
 def in_place() -> bool:
-    """Returns whether the package comes from the checkout."""
+    """Returns whether the package is imported from the checkout, not from an installed wheel."""
     return (ROOT / "python" / "deltalog").samefile(Path(deltalog.__file__).parent)
 
 
@@ -79,7 +79,9 @@ def test_threads_share_a_table(s3: S3Server) -> None:
 
 
 def test_a_pickled_table_has_no_options(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process opens it with the credentials of its own environment."""
+    """A pickled table does not contain its store options. Another process opens it with the credentials of its own
+    environment.
+    """
     write_deltalake(URI, ROWS, storage_options=s3.options())
     text = pickle.dumps(DeltaTable(URI, storage_options=s3.options()))
     assert b"testkit" not in text

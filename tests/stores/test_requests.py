@@ -1,4 +1,6 @@
-"""The number of requests that each operation sends to the store, with an upper limit for each kind."""
+"""Counts the requests that each operation sends to the store, and compares them with a limit for each kind of
+request.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,10 @@ ROWS = pa.table({"id": range(100), "text": ["text"] * 100})
 
 @pytest.fixture
 def counted(s3: S3Server) -> Callable[[Callable[[], object]], Counter[str]]:
-    """Returns the requests of a call by kind: `get`, `list`, `put` (of any kind) and others, with what follows it."""
-    # The first commit of a process tests the store, so it is made before counting.
+    """Counts the requests of a call, including its background work, by kind: `get`, `list`, `put` (of any kind) and
+    others.
+    """
+    # A process tests the store before its first commit, so this commit is made before counting.
     write_deltalake("s3://tables/other", ROWS, storage_options=s3.options())
 
     def count(call: Callable[[], object]) -> Counter[str]:
@@ -40,7 +44,7 @@ def by_kind(requests: list[dict[str, Any]]) -> Counter[str]:
 
 
 def table_of(s3: S3Server, commits: int) -> DeltaTable:
-    """Makes this many commits with one file each, in a table with a checkpoint every ten."""
+    """Creates a table with this many commits of one file each, and a checkpoint every ten commits."""
     for _ in range(commits):
         write_deltalake(URI, ROWS, mode="append", storage_options=s3.options())
     return DeltaTable(URI, storage_options=s3.options())
@@ -52,17 +56,17 @@ Count = Callable[[Callable[[], object]], Counter[str]]
 def test_open(s3: S3Server, counted: Count) -> None:
     table_of(s3, 3)
     opened = counted(lambda: DeltaTable(URI, storage_options=s3.options()))
-    # The requests are for the hint at a checkpoint, which does not exist, and for the commits.
+    # The reads are for the hint, which does not exist because there is no checkpoint, and for the commits.
     assert opened <= Counter(list=1, get=1 + 3), opened
     files = counted(lambda: pa.table(DeltaTable(URI, storage_options=s3.options()).files()))
     assert files == opened
 
 
 def test_open_from_a_checkpoint(s3: S3Server, counted: Count) -> None:
-    """The cost does not depend on the commits before the checkpoint."""
+    """The number of requests does not depend on the commits before the checkpoint."""
     table_of(s3, 13)
     opened = counted(lambda: DeltaTable(URI, storage_options=s3.options()))
-    # The requests are for the hint, the commits 11 and 12, and the checksum, for protocol and metadata.
+    # The reads are for the hint, the commits 11 and 12, and the checksum, which contains protocol and metadata.
     assert opened <= Counter(list=1, get=1 + 2 + 1), opened
     files = counted(lambda: pa.table(DeltaTable(URI, storage_options=s3.options()).files()))
     # A small checkpoint is read with one request.
@@ -84,14 +88,16 @@ def test_refresh(s3: S3Server, counted: Count) -> None:
 
 
 def split(requests: list[dict[str, Any]]) -> tuple[Counter[str], Counter[str]]:
-    """Returns the requests up to the commit by kind, and those that follow it."""
+    """Returns the requests up to the commit, and those that follow it, each by kind."""
     is_commit = [request["kind"] == "create" and request["key"].endswith(".json") for request in requests]
     end = is_commit.index(True) + 1
     return by_kind(requests[:end]), by_kind(requests[end:])
 
 
 def test_append(s3: S3Server, counted: Count) -> None:
-    """The log is listed, and the file and the commit are put. The cost does not grow with the table."""
+    """An append takes a listing of the log, a put of the data file and a put of the commit. The number of requests
+    does not grow with the table.
+    """
 
     def costs(table: DeltaTable) -> tuple[Counter[str], Counter[str]]:
         counted(lambda: None)
@@ -104,18 +110,20 @@ def test_append(s3: S3Server, counted: Count) -> None:
         for repeated in range(5):
             append, behind = costs(table)
             assert append == Counter(list=1, put=2), append
-            # The new checksum is derived from the checksum of the version that the handle has, which is read once.
+            # The new checksum is derived from the checksum of the handle's version, which is read once.
             assert behind <= Counter(put=1, get=0 if repeated else 1), behind
     table.update_incremental()
     append, behind = costs(table)
     assert append == Counter(list=1, put=2), append
-    # The previous version's checksum is still known.
+    # The checksum of the previous version is still in memory.
     assert behind == Counter(put=1), behind
     assert table.version() == DeltaTable(URI, storage_options=s3.options()).version()
 
 
 def test_append_to_a_table_that_others_have_changed(s3: S3Server, counted: Count) -> None:
-    """The commit of the other writer is read. If it has changed the schema, the rows are written again."""
+    """The append reads the commit of the other writer. If that commit has changed the schema, the rows are written
+    again.
+    """
     table = table_of(s3, 2)
     write_deltalake(URI, ROWS, mode="append", storage_options=s3.options())
     cost = counted(lambda: write_deltalake(table, ROWS, mode="append"))
@@ -130,8 +138,9 @@ def test_append_to_a_table_that_others_have_changed(s3: S3Server, counted: Count
 def test_checkpoint(s3: S3Server, counted: Count) -> None:
     table = table_of(s3, 3)
     made = counted(table.create_checkpoint)
-    # The version is looked up again, because it may have been cleaned up, or may have a checkpoint. Then the checkpoint
-    # and its hint are written. Between these, a request checks that the table was not dropped.
+    # First the version is looked up again, because it may have been removed by a clean-up, or may have a checkpoint
+    # already. Then the checkpoint and its hint are written. In between, a request checks that the table was not
+    # dropped.
     assert made <= Counter(list=2, put=2, get=3, head=1), made
 
 
@@ -148,7 +157,7 @@ def test_answers_from_the_log_cost_nothing(s3: S3Server, counted: Count) -> None
 
 
 def test_scan_of_a_large_file_reads_what_it_needs(s3: S3Server, counted: Count) -> None:
-    """The end of the file is read, and of its columns only the requested ones, with one request for each row group."""
+    """A scan reads the file's footer and the requested columns, with one request for each row group."""
     wide = pa.table({f"c{column}": pa.array(range(200_000), pa.int64()) for column in range(8)})
     write_deltalake(URI, wide, storage_options=s3.options())
     table = DeltaTable(URI, storage_options=s3.options())
@@ -161,15 +170,15 @@ def test_delete_with_a_vector(s3: S3Server, counted: Count) -> None:
     )
     table = DeltaTable(URI, storage_options=s3.options())
     deleted = counted(lambda: table.delete("id < 3"))
-    # The table is refreshed; the file is read once; the vector, the commit and its checksum are put.
+    # A DELETE refreshes the table, reads the file once, and puts the deletion vector, the commit and its checksum.
     assert deleted <= Counter(get=1 + 1, list=2, put=3), deleted
-    # The new version is opened on demand.
+    # The new version is opened only when it is needed.
     assert counted(table.version) == Counter(list=1, get=1)
     assert counted(lambda: pa.table(table.to_arrow())) == Counter(get=2)
 
 
 def test_a_log_is_listed_without_what_is_below_it(s3: S3Server, counted: Count) -> None:
-    """Thousands of sidecars do not become pages of a listing."""
+    """The listing of the log does not include the directory of sidecars, which may have thousands of files."""
     table_of(s3, 2)
     s3.fill("tables", "t/_delta_log/_sidecars/", ".parquet", 3000)
     s3.fill("tables", "t/_delta_log/_staged_commits/", ".json", 3000)

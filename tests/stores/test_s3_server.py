@@ -1,4 +1,4 @@
-"""The server for S3 as tests in Python use it. Its behavior is tested in `crates/testkit`."""
+"""Tests how Python tests start and control the S3 server. The server itself is tested in `crates/testkit`."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     status = Path(f"/proc/{pid}/stat")
-    # The exit status of a process without a parent may not have been asked for yet.
+    # A process that has lost its parent may still be listed after it has ended, until its exit status is collected.
     return not (status.exists() and re.search(r"\) Z ", status.read_text()))
 
 

@@ -1,8 +1,8 @@
-"""Nothing that people or other processes see contains a secret. (Promise P10.)
+"""No output that people or other processes can see contains a secret.
 
 Everything that a session outputs is recorded: its log at the finest level, what it prints, the text and the traceback
-of each error, the repr of each object, and pickled objects. Then the secrets are searched for, also in other forms in
-which they may be written, and in everything that is in the store.
+of each error, the repr of each object, and pickled objects. Then this output and everything in the store is searched
+for the secrets, also in encoded forms.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def test_nothing_that_anybody_sees_has_a_secret(s3: S3Server, tmp_path: Path) ->
     )
     seen = done.stdout + done.stderr
     assert done.returncode == 0, seen
-    # It has worked, has failed, and has logged requests.
+    # The session has had successes and failures, and has logged requests.
     assert "num_rows" in seen or "pyarrow.Table" in seen, seen
     assert "SignatureDoesNotMatch" in seen
     for words in (

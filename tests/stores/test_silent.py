@@ -1,4 +1,4 @@
-"""Stores that do not answer: calls end after the configured time, and name what they waited for."""
+"""If a store does not answer, calls end after the configured time, and the error names what they waited for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIMITS = {"read_timeout": "150ms", "retry_timeout": "500ms"}
 
 @pytest.fixture
 def silent() -> Iterator[dict[str, str]]:
-    """The options of a server that accepts connections and is silent."""
+    """Returns the options for a server that accepts connections but never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield {
             "aws_endpoint_url": f"http://127.0.0.1:{server.getsockname()[1]}",
@@ -44,7 +44,9 @@ def test_an_open_on_a_silent_store_ends_and_says_what_was_waited_for(silent: dic
 
 
 def test_a_store_that_has_been_silent_is_heard_again(s3: S3Server) -> None:
-    """The call succeeds however slowly the store answers within the limits, and however many requests are sent."""
+    """A call succeeds no matter how slowly the store answers within the limits, and how many requests the call
+    sends.
+    """
     options = {**s3.options(), "read_timeout": "400ms", "retry_timeout": "800ms"}
     write_deltalake("s3://tables/t", pa.table({"n": [1]}), storage_options=options)
     table = DeltaTable("s3://tables/t", storage_options=options)

@@ -1,4 +1,6 @@
-"""Servers that redirect, repeat secrets, or answer without an end. No secret is forwarded, and memory stays bounded."""
+"""Some servers redirect requests, repeat secrets, or send endless responses. No secret is passed on, and memory stays
+bounded.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ KEY = base64.b64encode((SECRET * 2)[:32].encode()).decode()
 
 
 class Seen(NamedTuple):
-    """A request that a server got."""
+    """A request that a server has received."""
 
     method: str
     path: str
@@ -43,7 +45,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers in the way that the mode of its server determines."""
+    """Answers requests as the mode of the server determines."""
 
     protocol_version = "HTTP/1.1"
     server: Server
@@ -52,7 +54,7 @@ class Handler(BaseHTTPRequestHandler):
         """Prints nothing."""
 
     def answer(self) -> None:
-        """Notes the request, and answers."""
+        """Records the request and answers it."""
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         self.server.seen.append(Seen(self.command, self.path, dict(self.headers.items()), body))
         if self.server.mode == "redirect":
@@ -98,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(mode: str, to: str = "") -> Iterator[Server]:
-    """A server in this mode."""
+    """Runs a server in this mode."""
     with Server(mode, to) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
@@ -109,7 +111,7 @@ CLIENT = {"allow_http": "true", "max_retries": "0", "timeout": "5s"}
 
 
 def s3(asked: str, other: str, **more: str) -> tuple[str, dict[str, str]]:
-    """A table in S3, with a session's token."""
+    """Returns the location and options of a table in S3, with a session token."""
     keys = {"aws_access_key_id": "AKID", "aws_secret_access_key": "made-up", "aws_session_token": SECRET}
     place = {"aws_region": "us-east-1", "aws_endpoint_url": asked, "aws_metadata_endpoint": other}
     return "s3://bkt/t", {**CLIENT, **keys, **place, **more}
@@ -122,7 +124,7 @@ def azure(asked: str, **more: str) -> tuple[str, dict[str, str]]:
 
 
 def places(asked: str, other: str) -> dict[str, tuple[str, dict[str, str]]]:
-    """Tables whose requests carry a secret, in stores where `asked` receives the first request."""
+    """Returns tables in stores in which `asked` receives the first request. Requests for them contain a secret."""
     oauth = {
         "azure_storage_client_id": "id",
         "azure_storage_client_secret": SECRET,
@@ -150,7 +152,7 @@ KINDS = list(places("", ""))
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_redirects_to_other_hosts_are_not_followed(kind: str) -> None:
-    """A redirect to another port gets no request at all, and so no token, key, signature or body."""
+    """A redirect to another port is not followed, so the other server receives no token, key, signature or body."""
     with serving("404") as other, serving("redirect", other.url.replace("127.0.0.1", "localhost")) as asked:
         location, options = places(asked.url, other.url)[kind]
         with pytest.raises(DeltaError) as caught:
@@ -162,7 +164,7 @@ def test_redirects_to_other_hosts_are_not_followed(kind: str) -> None:
 
 
 def test_redirects_within_a_store_are_followed_without_a_referer() -> None:
-    """The same scheme, host and port is the same store."""
+    """Redirects with the same scheme, host and port stay within the store, so they are followed."""
     with serving("own") as asked:
         location, options = s3(asked.url, asked.url)
         with pytest.raises(DeltaError):
@@ -175,7 +177,7 @@ def test_redirects_within_a_store_are_followed_without_a_referer() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_secrets_that_a_server_repeats_are_hidden(kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Servers quote the requests that they receive: headers, the query, a form."""
+    """Some servers quote parts of a request in their error: headers, the query, a form."""
     caplog.set_level(1)
     with serving("echo") as asked, serving("404") as other:
         location, options = places(asked.url, other.url)[kind]
@@ -200,7 +202,7 @@ def test_secrets_that_a_server_repeats_are_hidden(kind: str, caplog: pytest.LogC
 
 @pytest.mark.parametrize("mode", ["endless", "refusing"])
 def test_an_answer_without_an_end_is_an_error(mode: str) -> None:
-    """A listing has at most 64 MiB, an error 1 MiB."""
+    """A listing may have at most 64 MiB, and an error 1 MiB. More is an error."""
     with serving(mode) as asked:
         location, options = s3(asked.url, asked.url)
         with pytest.raises(DeltaError) as caught:

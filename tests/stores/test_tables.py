@@ -1,4 +1,4 @@
-"""Tables in S3: every statement returns the same rows as on the local file system, and other writers agree."""
+"""In S3, every statement gives the same rows as on the local file system, and other writers read the same rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rows(table: DeltaTable) -> pa.Table:
 
 
 def history(uri: str, options: dict[str, str]) -> Iterator[tuple[int, pa.Table]]:
-    """Creates a table that uses many features; yields each version with its rows."""
+    """Creates a table that uses many features, and yields each version with its rows."""
     vectors = {"delta.enableDeletionVectors": "true", "delta.checkpointInterval": "4"}
     write_deltalake(uri, ROWS, partition_by=["part"], configuration=vectors, storage_options=options)
     table = DeltaTable(uri, storage_options=options)
@@ -76,7 +76,7 @@ def test_deltalake_reads_what_we_write_and_the_reverse(s3: S3Server) -> None:
 
 
 def test_a_large_file_is_written_in_parts(s3: S3Server) -> None:
-    """The file is also read in parts: no request reads all of it."""
+    """A large file is written and read in parts: no request reads the whole file."""
     noise = random.Random(7)  # noqa: S311
     texts = [noise.randbytes(1000).hex() for _ in range(15_000)]
     data = pa.table({"id": range(len(texts)), "text": texts})

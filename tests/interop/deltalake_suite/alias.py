@@ -1,9 +1,9 @@
-"""A plugin of pytest by which `import deltalake` imports deltalog, and which writes the outcomes of all tests.
+"""A pytest plugin that makes `import deltalake` import deltalog, and that writes the outcomes of all tests to a file.
 
     python -m pytest -p alias --outcomes outcomes.json
 
-What deltalog does not have is `Absent`: a test that uses it fails with its name. A query builder is there, on DuckDB,
-because most tests use it only to see the rows of a table.
+A name that deltalog does not have is an `Absent` object: a test that uses it fails with an error that has the name. A
+query builder exists, based on DuckDB, because most tests use it only to see the rows of a table.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import deltalog.exceptions
 import deltalog.storage
 from deltalog import table as tables
 
-# The query builder of `deltalake` returns views of texts.
+# The query builder of `deltalake` returns strings as views.
 VIEWS = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()}
 
 
@@ -42,7 +42,7 @@ class Absent:
 
 
 class Raw:
-    """The object of the binding, as far as tests use it."""
+    """The parts of deltalake's internal table object that the tests use."""
 
     def __init__(self, table: deltalog.DeltaTable) -> None:
         self._table = table
@@ -52,7 +52,7 @@ class Raw:
 
 
 class QueryBuilder:
-    """`deltalake.QueryBuilder`, as far as its tests need it to see rows."""
+    """The parts of `deltalake.QueryBuilder` that the tests need to see rows."""
 
     def __init__(self, config: dict[str, str] | None = None) -> None:
         if config:
@@ -72,7 +72,7 @@ class QueryBuilder:
 
 
 def module(name: str, *sources: Any, **names: Any) -> None:
-    """Makes a module with the public names of others."""
+    """Makes a module with the public names of other modules."""
     made = ModuleType(name)
     for source in sources:
         for each in source.__all__:
@@ -110,7 +110,7 @@ def install() -> None:
     module("deltalake.writer._conversion", **absent("_convert_arro3_schema_to_delta"))
     module("deltalake.writer._utils", **absent("try_get_table_and_table_uri"))
     module("deltalake._util", **absent("deprecate_positional_commit_args", "encode_partition_value"))
-    # Tests ask the object of the binding for the location.
+    # Tests ask the internal table object for the location.
     deltalog.DeltaTable._table = property(Raw)  # type: ignore[attr-defined]
     for name in ("azure", "azure.core", "azure.storage"):
         if name not in sys.modules:
@@ -152,5 +152,5 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     config.getoption("--outcomes").write_text(json.dumps(outcomes.found, indent=1))
 
 
-# The suite asks the metadata of packages for versions, which an alias does not change.
+# The suite looks up versions in package metadata, which the alias does not change.
 assert importlib.metadata.version("deltalake")

@@ -1,5 +1,5 @@
-"""What the tests of `deltalake` expect and deltalog does in another way. A name
-without parameters stands for all of them.
+"""Lists the tests of `deltalake` that fail because deltalog behaves differently. The name of a test without parameters
+stands for the test with all its parameters.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ __all__ = ["DIFFERENCES", "Difference"]
 
 
 class Difference(NamedTuple):
-    """A reason why tests fail."""
+    """A difference from `deltalake`, with the tests that fail because of it."""
 
     why: str
     tests: tuple[str, ...]

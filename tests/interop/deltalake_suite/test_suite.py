@@ -1,8 +1,8 @@
-"""The tests of `deltalake` itself, run on deltalog under the name `deltalake`.
+"""Runs the test suite of `deltalake` on deltalog, which it imports under the name `deltalake`.
 
-They come with the source archive of `deltalake`, and read its tables. `differences.py` has the tests that fail, with
-the reasons, which are on the page "From deltalake". A test that begins to fail is a regression, and one that begins to
-pass leaves the list.
+The suite comes from the source archive of `deltalake`, and reads the tables in it. `differences.py` lists the tests
+that fail, with the reasons, which are also on the page "From deltalake". If another test begins to fail, it is a
+regression. If a listed test begins to pass, it must be removed from the list.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from tests.interop.deltalake_suite.differences import DIFFERENCES
 
 HERE = Path(__file__).parent
 VERSION = "1.6.6"
-"""The version whose tests are run. Each version has its own tests."""
+"""The version of `deltalake` whose tests are run."""
 
-# What needs servers, or libraries that have no place in the tests' environment.
+# These tests need servers, or libraries that are not in the environment.
 LEFT_OUT = ("integration", "benchmark", "no_pyarrow", "lakefs", "pyspark", "datafusion", "opentelemetry")
 
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of the suite, beside which are the tables that it reads."""
+    """Returns the directory of the suite. The tables that it reads are beside this directory."""
     directory = tmp_path_factory.mktemp("deltalake")
     pip = [sys.executable, "-m", "pip", "--quiet"]
     archive = ["--no-deps", "--no-binary", "deltalake", f"deltalake=={VERSION}"]
@@ -90,13 +90,13 @@ def test_the_suite_of_deltalake(suite: Path, tmp_path: Path) -> None:
     new = {name: text for name, text in failed.items() if not {name, *functions([name])} & expected}
     assert new == {}, "tests of deltalake that fail, and are not in differences.py"
     assert expected - set(failed) - functions(failed) == set(), (
-        "tests in differences.py that pass, or are gone"
+        "tests in differences.py that pass or no longer exist"
     )
     assert sum(outcome == "passed" for outcome in found.values()) > 300
 
 
 def test_the_page_has_every_difference(root: Path) -> None:
-    """With the number of its test functions."""
+    """The page lists every difference with the number of its test functions."""
     page = (root / "docs" / "moving" / "deltalake.md").read_text("utf-8")
     rows = [f"| {difference.why} | {len(functions(difference.tests))} |" for difference in DIFFERENCES]
     assert "\n".join(rows) in page

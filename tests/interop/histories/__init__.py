@@ -1,3 +1,3 @@
-"""Random histories of one table. deltalog, `deltalake` and the JVM connector write it in turns, and all of them read
-it.
+"""Random histories of one table. deltalog, `deltalake` and the JVM connector take turns in writing it, and all three
+read every version.
 """

@@ -1,4 +1,4 @@
-"""The actions of a history. Each action describes its effect on a table; the players execute it."""
+"""The actions of a history. An action knows its effect on the model of the table, and the players execute it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ class Action:
     """One step of a history."""
 
     def apply(self, model: Model) -> Model:
-        """Returns the state after the action. Most actions that only concern the log do not change the state."""
+        """Returns the model of the table after the action. Most actions that only change the log leave the model as it
+        is.
+        """
         return model
 
     def __str__(self) -> str:
@@ -81,7 +83,7 @@ class Delete(Action):
 
 @dataclass(frozen=True)
 class Update(Action):
-    """Sets `column` to a value in the rows that meet the predicate; `literal` is its text in SQL."""
+    """Sets `column` to a value in the rows that match the predicate. `literal` is the value in SQL."""
 
     predicate: Predicate
     column: str
@@ -99,7 +101,7 @@ class Update(Action):
 
 @dataclass(frozen=True)
 class Merge(Action):
-    """Rows with existing ids replace the table's rows; the other rows are added."""
+    """New rows replace the table's rows with the same ids. Rows with new ids are added."""
 
     rows: pa.Table
 
@@ -226,7 +228,7 @@ class ZOrder(Action):
 
 @dataclass(frozen=True)
 class ClusterBy(Action):
-    """Chooses the clustering columns; no columns turn clustering off."""
+    """Sets the clustering columns; an empty list turns clustering off."""
 
     columns: tuple[str, ...]
 
@@ -236,7 +238,7 @@ class ClusterBy(Action):
 
 @dataclass(frozen=True)
 class Cluster(Action):
-    """Clusters the rows of new files, or of all that were not clustered by the present columns."""
+    """Clusters the rows of new files, or of all files that are not clustered by the current columns."""
 
     full: bool
 
@@ -254,7 +256,7 @@ class Restore(Action):
     earlier: Model
 
     def apply(self, model: Model) -> Model:
-        # The records of applications are kept.
+        # A RESTORE keeps the progress of applications.
         return replace(
             self.earlier,
             applications=model.applications,
@@ -270,7 +272,7 @@ class Restore(Action):
 
 @dataclass(frozen=True)
 class Vacuum(Action):
-    """Deletes only files that no version of the last week needs, so readers cannot miss them."""
+    """Deletes files that no version of the last week needs, so all versions can still be read."""
 
 
 @dataclass(frozen=True)
@@ -280,14 +282,14 @@ class Checkpoint(Action):
 
 @dataclass(frozen=True)
 class CompactLog(Action):
-    """Writes a compaction of some of the last versions."""
+    """Writes a log compaction of some of the last versions."""
 
     length: int
 
 
 @dataclass(frozen=True)
 class CleanUp(Action):
-    """Changes the times of all log files except the last ones, so that the retention is over, and cleans up the log."""
+    """Makes all log files except the last ones look so old that they have expired, and cleans up the log."""
 
     kept: int
 

@@ -41,13 +41,13 @@ WIDER: dict[pa.DataType, list[pa.DataType]] = {
     pa.decimal128(9, 2): [pa.decimal128(11, 2), pa.decimal128(20, 5)],
     pa.date32(): [pa.timestamp("us")],
 }
-# The types of columns by which a table can be clustered: those that have bounds.
+# The types of clustering columns, whose statistics must have bounds.
 CLUSTERED = {
     *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),
     *(pa.decimal128(9, 2), pa.decimal128(38, 10), pa.string(), pa.date32()),
     *(pa.timestamp("us", "UTC"), pa.timestamp("us")),
 }
-# The connector fails to merge if a name has a backtick, or the name of a partition column a dot.
+# The connector's MERGE fails if a column name contains a backtick, or the name of a partition column contains a dot.
 NAMES = ["{0}", "Upper{0}", "é{0}"]
 QUOTED_NAMES = [*NAMES, "a name {0}", "{0},;{{}}()=", "it's {0}", 'quote"{0}']
 
@@ -65,7 +65,7 @@ def start(rng: random.Random, properties: dict[str, str], has_partitions: bool) 
 
 
 def draw_action(rng: random.Random, model: Model, plays: Callable[[Model, does.Action], bool]) -> does.Action:
-    """Draws an action that `plays` accepts."""
+    """Draws an action for which `plays` returns True."""
     while True:
         ((draw, _),) = rng.choices(_DRAWN, [weight for _, weight in _DRAWN])
         action = draw(rng, model)
@@ -117,8 +117,8 @@ def _rows(rng: random.Random, model: Model, where: Predicate | None = None) -> p
 
 
 def _can_delete_rows(model: Model) -> bool:
-    """Whether rows of a file can be removed. With a feed but without vectors, they cannot yet: the file would be
-    rewritten, and the feed would have to leave out the rows that are kept.
+    """Returns whether some rows of a file can be removed. With a change data feed but without deletion vectors this is
+    not supported yet: the file would be rewritten, and the feed would have to leave out the rows that are kept.
     """
     return model.has("delta.enableDeletionVectors") or not model.has("delta.enableChangeDataFeed")
 
@@ -166,7 +166,7 @@ def _overwrite_schema(rng: random.Random, model: Model) -> does.Action | None:
 
 
 def _free(model: Model) -> list[str]:
-    """The columns that an action may drop: all except `id`, and except partition and clustering columns."""
+    """Returns the columns that an action may drop: all except `id`, partition columns and clustering columns."""
     kept = {"id", *model.partition_by, *model.clustered_by}
     return [name for name in model.table.column_names if name not in kept]
 
@@ -233,7 +233,7 @@ def _restore(rng: random.Random, model: Model) -> does.Action | None:
     return does.Restore(*rng.choice(model.retained)) if model.retained else None
 
 
-# How each action is drawn, and how often.
+# For each kind of action: how often it is drawn, and the function that draws it.
 _DRAWN: list[tuple[Draw, float]] = [
     (lambda rng, model: does.Append(_rows(rng, model)), 5),
     (_append_once, 1),

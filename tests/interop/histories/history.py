@@ -1,4 +1,6 @@
-"""Plays one history: a seed determines the table, its writers and their actions. All readers compare the versions."""
+"""Plays one history: a seed determines the table, its writers and their actions. All readers read every version, and
+the results are compared.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from tests.interop.histories.model import Model
 from tests.interop.histories.players import Connector, Ours, Player, Rust
 from tests.interop.histories.readers import Seen, diff, read_connector, read_deltalake, read_ours
 
-# Properties of tables that all three can write, of tables that `deltalake` can only read, and of tables that it cannot
-# even open.
+# Table properties, in three groups: all three engines can write such tables, `deltalake` can only read them, and
+# `deltalake` cannot open them.
 PLAIN: list[dict[str, str]] = [{}, {"delta.enableChangeDataFeed": "true"}]
 RICH: list[dict[str, str]] = [
     {},
@@ -32,7 +34,7 @@ RICH: list[dict[str, str]] = [
 ]
 
 
-# The number of recent states that a restore can choose from.
+# The number of recent versions from which a RESTORE chooses.
 MOST_RETAINED = 3
 
 
@@ -56,20 +58,20 @@ class History:
 
     @property
     def reads_deltalake(self) -> bool:
-        """Whether `deltalake` also reads the table, and may write it."""
+        """Returns whether `deltalake` can read the table, and so may write it."""
         return self.seed % 3 != 0
 
     def play(self, directory: Path, jvm: Jvm | None, length: int) -> int:
-        """Plays the steps and compares every version; returns the number of versions.
+        """Plays the steps, and compares what the readers return for every version. Returns the number of versions.
 
-        Without a JVM, histories in which it writes are not played. Each step has its own random numbers, so that the
-        other steps hardly change if one is left out.
+        Histories in which the connector writes are skipped if there is no JVM. Each step has its own random numbers,
+        so that leaving out one step hardly changes the others.
         """
         rng = seeded(str(self.seed))
         path = directory / f"history {self.name}"
         players = self._cast(rng, jvm, directory)
         model = start(rng, self._properties(rng, players), has_partitions=not _mix_paths(players))
-        # `deltalake` writes no clustered tables, and a table has partitions or is clustered.
+        # `deltalake` cannot write clustered tables, and a table cannot have both partitions and clustering.
         can_cluster = not any(isinstance(player, Rust) for player in players)
         model = replace(model, may_cluster=can_cluster and not model.partition_by)
         rng.choice(players).create(path, model)
@@ -129,10 +131,10 @@ class History:
 
 
 def _mix_paths(players: Collection[Player]) -> bool:
-    """Whether both the connector and `deltalake` write.
+    """Returns whether both the connector and `deltalake` write the table.
 
-    The connector keeps characters outside ASCII in paths, and `deltalake` encodes them when it removes a file. Neither
-    treats the two spellings as one path, so the connector still reads the removed file.
+    The connector keeps non-ASCII characters in paths, but `deltalake` encodes them when it removes a file. Neither
+    treats the two spellings as the same path, so the connector would still read the removed file.
     """
     return {Connector, Rust} <= {type(player) for player in players}
 
@@ -145,7 +147,7 @@ def assert_expected(version: int, model: Model, seen: Seen) -> None:
     wanted = rows(model.table)
     assert seen.rows == wanted, f"version {version}: not what was written:\n{diff(seen.rows, wanted)}"
     assert seen.applications == model.applications, f"version {version}: {seen.applications}"
-    # `deltalake` moves partition columns behind the others when it adds a column.
+    # When `deltalake` adds a column, it moves the partition columns to the end.
     names = sorted(column["name"] for column in seen.schema["fields"])
     assert names == sorted(model.table.column_names), f"version {version}: columns {names}"
     assert seen.clustered_by == list(model.clustered_by), f"version {version}: {seen.clustered_by}"

@@ -1,4 +1,4 @@
-"""The expected content of a table, computed without any Delta code."""
+"""Computes the expected content of a table without any Delta code."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Predicate:
-    """A condition that every engine evaluates in the same way, and its meaning in Python."""
+    """A condition that every engine evaluates in the same way, with a Python function that evaluates it."""
 
     columns: tuple[str, ...]
-    # The text, with `{0}`, `{1}` for the quoted names of the columns.
+    # The condition in SQL, with `{0}` and `{1}` in place of the quoted column names.
     template: str
     holds: Callable[[Row], bool]
 
@@ -36,23 +36,23 @@ class Model:
     """The state of a table.
 
     - `id` is a column of each table. It is unique and never NULL; predicates use it and the partition columns.
-    - An empty text as a partition value is NULL (protocol: "Partition Value Serialization").
+    - An empty string as a partition value is read as NULL (protocol: "Partition Value Serialization").
     """
 
     table: pa.Table
     partition_by: tuple[str, ...]
     properties: dict[str, str]
-    # The columns that the table is clustered by, if all of its writers can cluster.
+    # The clustering columns, if all writers of the table support clustering.
     clustered_by: tuple[str, ...] = ()
     may_cluster: bool = False
     constraints: dict[str, str] = field(default_factory=dict)
     applications: dict[str, int] = field(default_factory=dict)
     next_id: int = 0
-    # How many names were used so far; it makes each name new.
+    # The number of names that were used so far, which makes each new name unique.
     names: int = 0
     # The versions that can be restored, each with its state.
     retained: tuple[tuple[int, Model], ...] = ()
-    # Whether the times of log files were changed so that their retention is over.
+    # Whether log files were made to look so old that they have expired.
     is_aged: bool = False
 
     @property
@@ -64,13 +64,13 @@ class Model:
         return self.properties.get("delta.columnMapping.mode", "none") != "none"
 
     def has(self, name: str) -> bool:
-        """Whether a property of a feature is on."""
+        """Returns whether a property that enables a feature is set."""
         return self.properties.get(name) == "true"
 
     def draw_rows(
         self, rng: random.Random, count: int, schema: pa.Schema | None = None, where: Predicate | None = None
     ) -> pa.Table:
-        """Draws rows with new ids, and returns only those that meet `where`."""
+        """Draws rows with new ids, and returns the ones that match `where`."""
         schema = schema or self.schema
         found = []
         for number in range(count):
@@ -85,7 +85,7 @@ class Model:
         return table if where is None else _choose(table, where.holds)
 
     def stored(self, rows: pa.Table) -> pa.Table:
-        """The rows as a table returns them."""
+        """Returns the rows as they are read back from a table."""
         for name in self.partition_by:
             column = rows.column(name)
             if pa.types.is_string(column.type):
@@ -108,6 +108,6 @@ class Model:
 
 
 def _choose(table: pa.Table, holds: Callable[[Row], bool]) -> pa.Table:
-    # Rows are selected by number; they pass through Python only to be examined.
+    # Rows are selected by their numbers, so values are converted to Python only to evaluate conditions.
     numbers = [number for number, row in enumerate(table.to_pylist()) if holds(row)]
     return table.take(pa.array(numbers, pa.int64()))

@@ -43,7 +43,7 @@ def in_backticks(name: str) -> str:
 
 
 def make_older(path: Path, kept: int) -> None:
-    """Moves the times of all files of a log, except the last `kept` versions, back by forty days, in order."""
+    """Makes all log files except those of the last `kept` versions forty days older. Their order stays the same."""
     log = path / "_delta_log"
     newest = max(int(file.stem) for file in log.glob("*.json") if file.stem.isdigit())
     for file in log.iterdir():
@@ -136,7 +136,7 @@ class Ours:
             case does.Checkpoint():
                 table.create_checkpoint()
             case does.CompactLog(length):
-                # The earlier commits may have been cleaned up.
+                # Earlier commits may have been removed by a clean-up.
                 first = int(table.history()[-1]["version"])
                 if table.version() - first >= length:
                     table.compact_logs(table.version() - length, table.version())
@@ -150,7 +150,8 @@ class Ours:
 class Rust:
     """`deltalake`, which can only write tables with a few features.
 
-    It sets no properties: when it does, it adds the feature `variantType` to tables with feature lists.
+    This player sets no table properties, because `deltalake` then adds the feature `variantType` to tables with
+    feature lists.
     """
 
     name = "deltalake"
@@ -210,10 +211,10 @@ class Rust:
 
 
 class Connector:
-    """The JVM connector, in SQL. New rows pass through a Parquet file.
+    """The JVM connector, which is used through SQL. It reads new rows from a Parquet file.
 
-    `stores_int96` is whether it stores times as INT96, as Spark does by default. `deltalake` reads times before 1677 or
-    after 2262 incorrectly.
+    With `stores_int96`, it stores timestamps as INT96, as Spark does by default. `deltalake` reads such timestamps
+    incorrectly if they are before 1677 or after 2262.
     """
 
     name = "connector"
@@ -235,13 +236,13 @@ class Connector:
 
     def plays(self, model: Model, action: does.Action) -> bool:
         match action:
-            # The connector's REPLACE WHERE only accepts comparisons of columns.
+            # The connector's REPLACE WHERE accepts only comparisons of columns.
             case does.ReplaceWhere(predicate, _):
                 is_refused = "%" in predicate.template
-            # Such an overwrite turns clustering off.
+            # An overwrite of the schema turns clustering off.
             case does.Overwrite():
                 is_refused = bool(model.clustered_by)
-            # The connector enables the feature of local times only in a new table, or if all features are named.
+            # The connector enables the feature `timestampNtz` only in a new table, or if all features are listed.
             case does.AddColumn(column):
                 is_refused = column.type == pa.timestamp("us")
             case _:
@@ -322,7 +323,7 @@ class Connector:
                 raise NotImplementedError(str(action))
 
     def _select(self, model: Model, rows: pa.Table) -> str:
-        """Writes the rows to a file, and returns the query for them in the order of the table's columns."""
+        """Writes the rows to a file, and returns a query that reads them with the table's column order."""
         names = model.table.column_names
         numbered = rows.select(names).rename_columns([f"_{number}" for number in range(len(names))])
         pyarrow.parquet.write_table(numbered, self._rows)
@@ -344,7 +345,7 @@ def _in_quotes(name: str) -> str:
 
 
 def spark_type(kind: pa.DataType) -> str:
-    """The name of a type in Spark's SQL."""
+    """Returns the name of a type in Spark's SQL."""
     if pa.types.is_struct(kind):
         return f"STRUCT<{', '.join(f'{in_backticks(f.name)}: {spark_type(f.type)}' for f in kind)}>"
     if pa.types.is_map(kind):

@@ -18,7 +18,7 @@ from tests.interop.conftest import Jvm
 
 @dataclass(frozen=True)
 class Seen:
-    """A version as a reader returns it."""
+    """The content of a version, as a reader returns it."""
 
     rows: list[str]
     protocol: tuple[int, int, frozenset[str], frozenset[str]]
@@ -29,7 +29,7 @@ class Seen:
     clustered_by: list[str]
 
     def differences(self, other: Seen) -> list[str]:
-        """The names of the parts in which the two results differ, with the content that only one of them has."""
+        """Returns the names of the parts in which two results differ, with the content that only one of them has."""
         found = [
             f"{name}: {mine!r} is not {theirs!r}"
             for name, mine in vars(self).items()
@@ -39,7 +39,7 @@ class Seen:
 
 
 def diff(found: list[str], wanted: list[str]) -> str:
-    """The first rows that only one result has, or that one has more often."""
+    """Returns the first rows that only one of two results has, or that one of them has more often."""
     more, fewer = Counter(found), Counter(wanted)
     lines = [*[f"+ {row}" for row in (more - fewer)][:5], *[f"- {row}" for row in (fewer - more)][:5]]
     return "\n".join(lines)
@@ -51,7 +51,7 @@ def of_table(
     applications: dict[str, int],
     clustered_by: list[str],
 ) -> Seen:
-    """The facts that `deltalog` and `deltalake` report in the same form."""
+    """Returns the parts of a version that `deltalog` and `deltalake` return in the same form."""
     protocol, metadata = table.protocol(), table.metadata()
     return Seen(
         rows(data),
@@ -79,8 +79,8 @@ def read_ours(path: Path, version: int) -> Seen:
 
 
 def read_deltalake(path: Path, version: int, like: Seen) -> Seen:
-    """Reads with `deltalake`, which returns neither the clustering nor the names of applications: `like` has the names
-    to use.
+    """Reads a version with `deltalake`. It does not return the clustering columns, and returns the progress only of
+    named applications, so their names are taken from `like`.
     """
     table = deltalake.DeltaTable(path, version=version)
     asked = {name: table.transaction_version(name) for name in like.applications}
@@ -113,7 +113,7 @@ def read_connector(jvm: Jvm, path: Path, versions: list[int]) -> list[Seen]:
 
 
 def clustered_by(schema: Any, domains: list[Any]) -> list[str]:
-    """The clustering columns of a table; none is in a struct. Protocol: "Clustered Table"."""
+    """Returns the clustering columns of a table, which are all at the top level. Protocol: "Clustered Table"."""
     physical = {
         column["metadata"].get("delta.columnMapping.physicalName", column["name"]): column["name"]
         for column in schema["fields"]

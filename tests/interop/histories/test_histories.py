@@ -1,4 +1,4 @@
-"""Random histories: every version has the rows that were written, and all three readers agree.
+"""In random histories, every version has the rows that were written, and all three readers agree.
 
 `DELTALOG_HISTORIES=100-199` plays these seeds instead of the few that CI plays. `12` is one seed, and `12-without-3-7`
 is seed 12 without its steps 3 and 7.
@@ -22,7 +22,7 @@ COMMAND = ".venv/bin/python -m pytest tests/interop/histories"
 
 
 def names(default: range) -> list[str]:
-    """The names of the histories to play."""
+    """Returns the names of the histories to play."""
     found = re.fullmatch(r"(\d+)-(\d+)", ASKED)
     if found:
         return [str(seed) for seed in range(int(found[1]), int(found[2]) + 1)]
@@ -48,7 +48,9 @@ def test_with_the_connector(name: str, tmp_path: Path, jvm: Jvm) -> None:
 
 
 def play(name: str, directory: Path, jvm: Jvm | None, test: str) -> None:
-    """Plays a history. A failure shows its steps; if the seed was requested, these are reduced to a few."""
+    """Plays a history. A failure shows the steps of the history. If the seed was requested, the steps are first
+    reduced to a few.
+    """
     history = History(*parse(name))
     try:
         assert history.play(directory, jvm, LENGTH) >= 1
@@ -63,7 +65,7 @@ def play(name: str, directory: Path, jvm: Jvm | None, test: str) -> None:
 
 
 def shrink(failed: History, error: Exception, directory: Path, jvm: Jvm | None) -> tuple[History, Exception]:
-    """Leaves out every step that is not needed for the history to fail with the same kind of error."""
+    """Leaves out every step without which the history still fails with the same kind of error."""
     for number in sorted(set(range(LENGTH)) - failed.skipped, reverse=True):
         smaller = History(failed.seed, failed.skipped | {number})
         try:

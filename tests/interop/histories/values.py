@@ -1,4 +1,6 @@
-"""Random values of every type, mostly at the ends of the type's range, or values that writers tend to get wrong."""
+"""Draws random values of every type, mostly at the limits of the type's range, or values that writers tend to get
+wrong.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from tests.interop.data import STRINGS
 UTC = dt.timezone.utc
 
 SHORT_TEXTS = [*(text for text in STRINGS if text is not None), ""]
-# Statistics truncate long texts.
+# Long strings, which statistics truncate.
 TEXTS = [*SHORT_TEXTS, "a" * 40, "\U0001f600" * 33, "\uffff" * 33]
 DATES = [
     dt.date(1, 1, 1),
@@ -39,7 +41,7 @@ FLOATS = [0.0, -0.0, float("nan"), float("inf"), float("-inf"), 0.1, -1.5, 3.0e3
 
 
 def draw_partition_value(rng: random.Random, kind: pa.DataType) -> Any:
-    """Draws a value whose text can be part of the name of a directory."""
+    """Draws a value that can be part of the name of a directory."""
     if pa.types.is_string(kind) and rng.random() < 0.8:
         return rng.choice(SHORT_TEXTS)
     return None if pa.types.is_string(kind) else draw(rng, kind)

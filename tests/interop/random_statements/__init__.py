@@ -1,1 +1,1 @@
-"""Random DELETE, UPDATE, MERGE and INSERT statements on Spark, compared with the JVM connector."""
+"""Runs random DELETE, UPDATE, MERGE and INSERT statements on Spark, and compares deltalog with the JVM connector."""

@@ -1,4 +1,4 @@
-"""Random statements on a table, as text in which `{table}` stands for the table's name."""
+"""Draws random SQL statements on a table, in which `{table}` stands for the table's name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from tests.interop.random_statements.tables import ARRAY, STRUCT, RandomTable, draw_literal
 
 Scope = Mapping[str, str]
-"""Columns as a statement names them, with their types."""
+"""Columns that a statement can use, by the names that it must use for them, with their types."""
 
 
 def draw_statement(rng: random.Random, table: RandomTable) -> str:
@@ -34,7 +34,7 @@ def draw_insert(rng: random.Random, table: RandomTable) -> str:
 
 
 def draw_replacement(rng: random.Random, table: RandomTable) -> str:
-    """An overwrite of the rows for which a condition is true. Some of the new rows may not meet the condition."""
+    """Draws an overwrite of the rows that match a condition. Some of the new rows may not match it."""
     column = rng.choice([name for name, kind in table.columns.items() if kind not in (STRUCT, ARRAY)])
     condition = f"{column} = {draw_literal(rng, table.columns[column], 0)}"
     rows = draw_rows(rng, table, rng.randrange(4))
@@ -43,7 +43,7 @@ def draw_replacement(rng: random.Random, table: RandomTable) -> str:
 
 
 def draw_rows(rng: random.Random, table: RandomTable, count: int) -> str:
-    """Rows with the table's columns. Some rows occur twice."""
+    """Draws rows with the table's columns, some of which occur twice."""
     rows = [[draw_literal(rng, kind) for kind in table.columns.values()] for _ in range(max(count, 1))]
     if count > 2 and rng.random() < 0.3:
         rows.append(rng.choice(rows))
@@ -77,7 +77,7 @@ def draw_merge(rng: random.Random, table: RandomTable) -> str:
         ("MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"), counts, (both, source, target), strict=True
     ):
         for number in range(count):
-            # Only the last clause may lack a condition.
+            # Only the last clause may be without a condition.
             bare = number == count - 1 and rng.random() < 0.6
             condition = "" if bare else f" AND {draw_condition(rng, scope)}"
             text += f" WHEN {when}{condition} THEN {_action(rng, table, when, scope)}"
@@ -127,7 +127,7 @@ def draw_assignments(rng: random.Random, table: RandomTable, prefix: str, scope:
 
 
 def draw_value(rng: random.Random, kind: str, scope: Scope) -> str:
-    """A value of the type, computed from the columns in scope."""
+    """Draws an expression of the type that uses the columns in scope."""
     same = [name for name, other in scope.items() if other == kind]
     chance = rng.random()
     if chance < 0.35 or not same:

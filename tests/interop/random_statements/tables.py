@@ -1,4 +1,4 @@
-"""Random tables, and literals of the types of their columns. There are only a few of each type, so that keys match."""
+"""Draws random tables, and literals for their columns. Each type has only a few literals, so that keys often match."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ PARTITIONS = ["INT", "STRING", "DATE", "BIGINT", "TIMESTAMP", "DECIMAL(10,2)", "
 
 @dataclass(frozen=True)
 class RandomTable:
-    """A table's columns with their types, its partition columns and properties."""
+    """The definition of a table: its columns with their types, its partition columns, and its properties."""
 
     columns: dict[str, str]
     partition_by: list[str]
     properties: dict[str, str]
 
     def create(self, table: str) -> str:
-        """The statement that creates it."""
+        """Returns the statement that creates the table."""
         columns = ", ".join(f"`{name}` {kind}" for name, kind in self.columns.items())
         partitioned = f" PARTITIONED BY ({', '.join(self.partition_by)})" if self.partition_by else ""
         properties = ", ".join(f"'{name}' = '{value}'" for name, value in self.properties.items())
@@ -52,7 +52,7 @@ def draw_table(rng: random.Random) -> RandomTable:
     if rng.random() < 0.7:
         columns |= {"st": STRUCT, "arr": ARRAY}
     if rng.random() < 0.3:
-        # Partition columns need not be the last.
+        # Partition columns need not be the last columns.
         columns = {"p": columns.pop("p"), **columns}
     partition_by = rng.choice([[], ["p"], ["p"], ["p", "v"]])
     properties = {VECTORS: rng.choice(["true", "false"]), FEED: rng.choice(["true", "true", "false"])}
@@ -64,7 +64,7 @@ def draw_table(rng: random.Random) -> RandomTable:
 
 
 def draw_literal(rng: random.Random, kind: str, nulls: float = 0.15) -> str:
-    """The text of a value of the type; with the probability `nulls` NULL."""
+    """Draws a literal of the type, which is NULL with the probability `nulls`."""
     if rng.random() < nulls:
         return f"CAST(NULL AS {kind})"
     if kind == STRUCT:

@@ -1,7 +1,7 @@
 """Random statements have the same effect whether deltalog or the JVM connector executes them.
 
-Both execute the same statements, on copies of one table. After each step, the rows must be equal; at the end, the feed
-and the metrics of each version. Both must refuse the same statements.
+Both engines execute the same statements on their own copies of a table, and must refuse the same statements. The rows
+must be equal after each step, and the change data feeds and metrics of all versions at the end.
 
 `DELTALOG_STATEMENTS=100-199` plays these seeds instead of the few that CI plays. `12` is one seed, and `12-without-3-7`
 is seed 12 without its steps 3 and 7.
@@ -38,7 +38,7 @@ Rows = Counter[tuple[str, ...]]
 
 
 def names(default: range) -> list[str]:
-    """The names of the sequences to play."""
+    """Returns the names of the sequences to play."""
     found = re.fullmatch(r"(\d+)-(\d+)", ASKED)
     if found:
         return [str(seed) for seed in range(int(found[1]), int(found[2]) + 1)]
@@ -52,7 +52,7 @@ def names(default: range) -> list[str]:
 def test_statements_do_what_the_connector_does(
     name: str, tmp_path: Path, spark: SparkSession, jvm: Jvm
 ) -> None:
-    """If the seed was requested, a failure is reduced to a few steps."""
+    """If the seed was requested, a failing sequence is reduced to a few steps."""
     seed, _, skipped = name.partition("-without-")
     played = Sequence(int(seed), frozenset(int(number) for number in skipped.split("-") if number))
     try:
@@ -69,7 +69,7 @@ def test_statements_do_what_the_connector_does(
 def shrink(
     failed: Sequence, error: AssertionError, directory: Path, spark: SparkSession, jvm: Jvm
 ) -> tuple[Sequence, AssertionError]:
-    """Leaves out every step that is not needed for the sequence to fail."""
+    """Leaves out every step without which the sequence still fails."""
     for number in reversed(range(LENGTH)):
         smaller = Sequence(failed.seed, failed.skipped | {number})
         try:
@@ -81,7 +81,7 @@ def shrink(
 
 @dataclass
 class Sequence:
-    """A table and statements on it, which a seed determines."""
+    """A table and a sequence of statements, which a seed determines."""
 
     seed: int
     skipped: frozenset[int] = frozenset()
@@ -93,7 +93,9 @@ class Sequence:
         return "-".join([str(self.seed), *skipped])
 
     def play(self, directory: Path, spark: SparkSession, jvm: Jvm) -> None:
-        """Each step has its own random numbers, so that the other steps do not change if one is left out."""
+        """Executes the steps on both engines. Each step has its own random numbers, so that leaving out one step does
+        not change the others.
+        """
         rng = _seeded(str(self.seed))
         table = draw_table(rng)
         ours, theirs = directory / "ours", directory / "theirs"
@@ -124,7 +126,7 @@ class Sequence:
             made = [now - then for then, now in zip(before, after, strict=True)]
             assert set(made) <= {0, 1}, f"{made} versions"
             if made != [1, 1]:
-                # Each engine may decide whether a statement that changes nothing creates a version.
+                # If a statement changes nothing, an engine may create a version or not.
                 for path, version in [(ours, after[0])] * made[0] + [(theirs, after[1])] * made[1]:
                     assert not {"add", "remove", "cdc"} & {
                         key for line in actions(path, version) for key in line
@@ -144,7 +146,7 @@ def _seeded(text: str) -> random.Random:
 
 
 def _outcome(run: Any) -> str | None:
-    """The error of a statement, if it has one."""
+    """Executes a statement. Returns its error if it fails."""
     try:
         run()
     except Exception as error:  # noqa: BLE001 (compared)
@@ -162,7 +164,7 @@ def changes(path: Path, version: int) -> Rows:
 
 
 def as_rows(table: pa.Table) -> Rows:
-    """Rows as text, because a NaN does not equal itself."""
+    """Returns rows as text, because NaN does not equal itself."""
     return Counter(tuple(map(repr, row.values())) for row in table.to_pylist())
 
 

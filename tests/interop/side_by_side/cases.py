@@ -1,6 +1,6 @@
-"""Reads the table of statements: each statement, and the known differences between the two engines.
+"""Reads the cases of statements, with the known differences between the JVM connector and deltalog.
 
-A file of `statements` has one group. Its cases are separated by empty lines:
+Each file in `statements` contains a group of cases, which are separated by empty lines:
 
     # What the case is about
     CREATE TABLE t (a INT) USING delta
@@ -10,10 +10,11 @@ A file of `statements` has one group. Its cases are separated by empty lines:
     ! DELTA_SOMETHING 42000 | InvalidArgumentError
     ~ t rows | (1) | (2) | The reason.
 
-Each line is a statement of SQL, or of Python after `>>>`. An indented line continues the one before. All but the
-last one are the set-up. `{dir}` is a directory of the case. `!` names the error with which the connector and deltalog
-refuse the last statement, once if the name is the same. `~` is a known difference: what differs, what the connector
-has, what deltalog has, and the reason. Quick runs have only the cases with `% quick`.
+Each line is a SQL statement, or a Python statement after `>>>`. An indented line continues the line before. The last
+statement is compared, and the others prepare it. `{dir}` is a directory for the case. `!` names the errors with which
+the connector and deltalog refuse the last statement; one name is enough if both are the same. `~` is a known
+difference: the aspect that differs, the connector's result, deltalog's result, and the reason. Quick test runs have
+only the cases with `% quick`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ PYTHON = ">>> "
 
 @dataclass(frozen=True)
 class Difference:
-    """One aspect of a case on each side, and the reason for the difference."""
+    """A known difference in one aspect of a case: the results of both engines, and the reason."""
 
     aspect: str
     connector: str

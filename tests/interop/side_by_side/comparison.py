@@ -1,11 +1,11 @@
-"""Compares the results of a case on both sides, in the form of the table."""
+"""Compares the results of both engines for a case, and writes the differences as in the files of cases."""
 
 from __future__ import annotations
 
 from tests.interop.side_by_side.cases import Case
 from tests.interop.side_by_side.engines import Observed
 
-# The name of the error has its own line in a case, and the message is for people.
+# The error's name has its own line in a case, and messages are not compared.
 NOT_COMPARED = ("error", "message")
 
 
@@ -16,7 +16,7 @@ def found_errors(theirs: Observed, ours: Observed) -> tuple[str, str] | None:
 
 
 def found_differences(theirs: Observed, ours: Observed) -> dict[str, tuple[str, str]]:
-    """Returns the results of each side for the aspects in which they differ."""
+    """Returns the results of both engines for the aspects in which they differ."""
     aspects = dict.fromkeys([*theirs, *ours])
     pairs = {aspect: (theirs.get(aspect, ""), ours.get(aspect, "")) for aspect in aspects}
     return {
@@ -29,7 +29,7 @@ def expected_differences(case: Case) -> dict[str, tuple[str, str]]:
 
 
 def lines(case: Case, theirs: Observed, ours: Observed) -> list[str]:
-    """Returns the lines that the case should have, with `?` where a reason is missing."""
+    """Returns the lines of differences that the case should have, with `?` for missing reasons."""
     found = []
     errors = found_errors(theirs, ours)
     if errors:

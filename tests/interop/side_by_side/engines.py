@@ -1,4 +1,6 @@
-"""Runs cases in two processes at the same time: one with the JVM connector, one with deltalog, on the same Spark."""
+"""Runs cases in two processes at the same time, one with the JVM connector and one with deltalog, on the same Spark
+release.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ Observed = dict[str, str]
 
 
 def observations(cases: list[Case], directory: Path) -> list[tuple[Observed, Observed]]:
-    """Returns for each case the results of the connector and of deltalog."""
+    """Returns the results of the connector and of deltalog for each case."""
     packages = directory / "packages"
     packages.mkdir()
     (packages / "deltalog").symlink_to(Path(deltalog.__file__).parent)

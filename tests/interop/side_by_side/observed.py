@@ -1,4 +1,4 @@
-"""Converts the results of an engine to texts, without the parts that differ in each run."""
+"""Converts the results of an engine to text, without the parts that differ in each run."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pyspark.sql.types import StructType
 
 VOLATILE = (
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "ID"),
-    # Spark numbers the columns of a plan.
+    # Spark numbers the columns of a plan, and the numbers differ in each run.
     (re.compile(r"#\d+L?"), ""),
     (re.compile(r"part-\d+-ID[-.\w]*"), "FILE"),
 )
-# Numbers and names that each engine chooses differently, and that users do not see.
+# Users do not see these numbers and names, and each engine chooses its own.
 HIDDEN_METADATA = {"delta.columnMapping.physicalName", "delta.columnMapping.id"}
 HIDDEN_PROPERTIES = {
     "delta.columnMapping.maxColumnId",
@@ -26,7 +26,7 @@ HIDDEN_PROPERTIES = {
 
 
 class Texts:
-    """Converts values to texts."""
+    """Converts values to text."""
 
     def __init__(self, directory: Path, database: str) -> None:
         self._own = ((str(directory), "DIR"), (database, "DATABASE"))
@@ -81,7 +81,7 @@ def log_state(log: Path) -> dict[str, str]:
             metadata = action.get("metaData", metadata)
             protocol = action.get("protocol", protocol)
     if not metadata:
-        return {}  # What was refused may leave an empty log.
+        return {}  # A statement that was refused may leave an empty log directory.
     properties = {
         name: value for name, value in metadata["configuration"].items() if name not in HIDDEN_PROPERTIES
     }

@@ -1,4 +1,4 @@
-"""The page of the differences, which is generated from the table.
+"""Generates the page of differences, docs/differences.md, from the cases.
 
 python -m tests.interop.side_by_side.page
 """
@@ -42,7 +42,7 @@ def _row(case: Case) -> str:
 
 
 def _side(case: Case, side: int) -> str:
-    """Says what one of them does, shortly: the error, or what is different."""
+    """Describes briefly what one engine does: the error that it raises, or its result."""
     if case.errors and case.errors[side] != "none":
         return f"refused: {case.errors[side]}"
     if case.errors and case.errors[1 - side] != "none":

@@ -1,10 +1,11 @@
-"""A process with a session of one engine, which runs the cases of the table and reports their results.
+"""A process with a Spark session for one engine, which runs cases and reports their results.
 
     python -m tests.interop.side_by_side.peer connector JARS…
     python -m tests.interop.side_by_side.peer deltalog
 
 Standard input has one case per line: `{"directory": PATH, "database": NAME, "statements": TEXTS}`. Standard output has
-one answer per line: an object with what can be compared, by its name. What Spark prints goes to standard error.
+one answer per line: an object with the results to compare, by the names of the aspects. Output of Spark goes to
+standard error.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tests.interop.side_by_side.observed import Texts, columns_text, log_state
 
 
 def connector_session(jars: list[str]) -> tuple[SparkSession, Any]:
-    # The jar has the Python API as well.
+    # The connector's jar also contains its Python API.
     sys.path.extend(jar for jar in jars if "delta-spark" in jar)
     table_class = importlib.import_module("delta.tables").DeltaTable
 
@@ -41,7 +42,7 @@ def deltalog_session() -> tuple[SparkSession, Any]:
 
 
 class Engine:
-    """Runs cases, each in its own database."""
+    """Runs cases with one engine, each case in its own database."""
 
     def __init__(self, spark: SparkSession, table_class: Any) -> None:
         self._spark = spark
@@ -92,7 +93,7 @@ class Engine:
         return None
 
     def _tables(self, directory: Path, texts: Texts) -> dict[str, str]:
-        """Returns the contents of all tables below the directory."""
+        """Returns the content of all tables below the directory of the case."""
         found: dict[str, str] = {}
         for log in sorted(directory.rglob("_delta_log")):
             name, state = log.parent.name, log_state(log)
@@ -103,7 +104,7 @@ class Engine:
 
     def _content(self, path: Path, texts: Texts) -> dict[str, str]:
         name, error = path.name, None
-        # The path of a clone alone does not show where its files may be.
+        # A clone may use files of its source, so reading it by path must allow the source's directory.
         for read in (self._spark.read.format("delta").load, self._spark.table):
             try:
                 frame = read(name if error else str(path))
