@@ -1,4 +1,4 @@
-"""Fixtures that all tests share. Nothing is skipped silently: in CI, a missing requirement is an error."""
+"""Fixtures that all tests share. No test is skipped silently: in CI, a missing requirement is an error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OUTCOMES = pytest.StashKey[Counter[str]]()
 
 
 def missing(what: str) -> NoReturn:
-    """Skips the test with one visible line, or fails it in CI."""
+    """Skips the test with a visible reason, or fails it in CI."""
     if os.environ.get("CI", "").lower() in ("1", "true"):
         pytest.fail(f"{what} (not skipped, because CI is set)")
     pytest.skip(what)
@@ -36,19 +36,19 @@ def inline_upkeep() -> None:
     try:
         from deltalog import upkeep
     except ImportError:
-        return  # Some tests need no binary.
+        return  # Some tests run without the compiled binary.
     upkeep.run_in_background(False)
 
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """The repository."""
+    """Returns the root directory of the repository."""
     return ROOT
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out the tests that are not in the slices of `tests/slices.py`. The summary counts them as deselected."""
+    """Leaves out the tests that `tests/slices.py` does not choose. The summary counts them as deselected."""
     tests = [_test(item) for item in items]
     names = taken(tests, os.environ.get("DELTALOG_TESTS", ""), os.environ.get("DELTALOG_SLICE", ""))
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in names])
@@ -67,12 +67,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def outcomes(pytestconfig: pytest.Config) -> Counter[str]:
-    """The outcomes of all golden tables so far, with their counts."""
+    """Counts how many golden tables had each outcome so far."""
     return pytestconfig.stash[OUTCOMES]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Prints at the end of a run how many golden tables had each outcome."""
+    """At the end of a run, prints how many golden tables had each outcome."""
     counts = config.stash[OUTCOMES]
     if counts:
         terminalreporter.section("golden tables by outcome")

@@ -1,4 +1,4 @@
-"""Writes tables by hand, with the log as JSON and data files by pyarrow, in forms that no available writer produces."""
+"""Crafts tables that no available writer produces. The log is written as JSON, and data files with pyarrow."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,17 +12,17 @@ _BASE: dict[str, Any] = {"modificationTime": 0, "dataChange": True}
 
 
 def field(name: str, data_type: Any, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A nullable field of a schema (protocol: "Schema Serialization Format")."""
+    """Returns a nullable field of a schema (protocol: "Schema Serialization Format")."""
     return {"name": name, "type": data_type, "nullable": True, "metadata": dict(metadata or {})}
 
 
 def struct(*fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A struct of a schema, or a schema."""
+    """Returns a struct type, or a schema."""
     return {"type": "struct", "fields": list(fields)}
 
 
 class CraftedTable:
-    """Collects actions and commits them as one version after another, starting at version 0; existing files are
+    """Collects actions and commits them as one version after another, starting at version 0; files that exist are
     replaced.
 
     `schema` is a list of fields, or the JSON text of the schema. `features` are reader and writer features,
@@ -65,7 +65,7 @@ class CraftedTable:
     def add(
         self, name: str, *, stats: Mapping[str, Any] | None = None, vector: Any = None, **fields: Any
     ) -> None:
-        """Adds an existing file to the next commit; `fields` are more fields of the `add`."""
+        """Adds an existing file with the next commit. `fields` are additional fields of its `add` action."""
         add = {
             "path": name,
             "partitionValues": {},

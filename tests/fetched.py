@@ -1,4 +1,6 @@
-"""Environments with libraries that are too large, or too particular, for the tests' own environment."""
+"""Creates environments with libraries that are too large, or have too special requirements, for the tests' own
+environment.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ BLOCK = re.compile(r"^```(?:py|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def environment(directory: Path, packages: tuple[str, ...]) -> Path:
-    """Makes a Python with packages of PyPI, and with the deltalog under test and the tests' environment."""
+    """Returns a Python interpreter with packages from PyPI, in addition to the packages of the tests' environment and
+    the deltalog under test.
+    """
     subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
     made = directory / "bin" / "python"
     command = [str(made), "-m", "pip", "install", "--quiet", *packages]
@@ -31,5 +35,7 @@ def environment(directory: Path, packages: tuple[str, ...]) -> Path:
 
 
 def blocks(page: Path) -> list[str]:
-    """Returns the blocks of Python of a page: those that all tests run (`python`), and the others (`py`)."""
+    """Returns two lists of a page's Python code blocks: those marked `python`, which all test runs execute, and those
+    marked `py`.
+    """
     return BLOCK.findall(page.read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""Ids of columns and of parts of arrays and maps, in logs and in files (PROTOCOL, "Iceberg Compatibility V2")."""
+"""Reads the field ids of columns and their parts, from logs and from files (PROTOCOL, "Iceberg Compatibility V2")."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 from deltalog import DeltaTable
 
 Ids = dict[str, int]
-"""The id of each column and part, by its path of physical names."""
+"""The field id of each column and part, by its path of physical names."""
 
 
 def log_ids(table: DeltaTable) -> Ids:
-    """The ids in the schema of the table. Columns that are not mapped have none."""
+    """Returns the ids in the table's schema. Columns without column mapping have none."""
     ids: Ids = {}
     _of_fields(json.loads(table.schema().to_json())["fields"], "", ids)
     return ids
@@ -44,7 +44,7 @@ def _of_type(data_type: Any, place: str, ids: Ids) -> None:
 
 
 def file_ids(path: Path) -> Ids:
-    """The ids in the footer of a file; columns and parts without one are left out."""
+    """Returns the ids in the footer of a file. Columns and parts without an id are left out."""
     ids: Ids = {}
     _of_arrow(list(pq.read_schema(path)), "", ids)
     return ids

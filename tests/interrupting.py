@@ -10,20 +10,22 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 PATIENCE = 30.0
-"""The time limit, in seconds, for waiting for something that should happen soon."""
+"""How long tests wait at most, in seconds, for an event that should happen soon."""
 
 
 class pressing(AbstractContextManager[None]):  # noqa: N801
-    """Sends SIGINT to this process as soon as `when` returns true. Several functions are waited for one after another.
+    """Sends SIGINT to this process as soon as `when` returns True. With several functions, it sends one signal for
+    each, one after another.
 
-    This is not a generator: if a generator is interrupted while it is entered, the garbage collector closes it later
-    and in any thread.
+    This class is not written as a generator: if a generator is interrupted while it is entered, the garbage collector
+    closes it later, in any thread.
     """
 
     def __init__(self, *when: Callable[[], object]) -> None:
         self._when = when
         self._is_over = threading.Event()
-        # A lock, which is released by one call of C: a signal must not come while this thread starts the other.
+        # A signal must not arrive while this thread starts the other thread. A lock is used, because a single call of
+        # C code releases it.
         self._may_press = threading.Lock()
         self._thread = threading.Thread(target=self._press)
         self._handler = signal.getsignal(signal.SIGINT)
@@ -41,12 +43,12 @@ class pressing(AbstractContextManager[None]):  # noqa: N801
     def __enter__(self) -> None:
         self._may_press.acquire()
         self._thread.start()
-        if self._handler == signal.SIG_IGN:  # So a shell starts what runs in the background.
+        if self._handler == signal.SIG_IGN:  # Shells start background processes like this.
             signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             self._may_press.release()
         except BaseException:
-            # The signal can arrive before this method returns, and nothing else would end the thread.
+            # If the signal arrives before this method returns, only this code can end the thread.
             self._end()
             raise
 
@@ -62,7 +64,7 @@ class pressing(AbstractContextManager[None]):  # noqa: N801
 
 
 def after(seconds: float) -> Callable[[], bool]:
-    """Returns a function that becomes true this long after its first call."""
+    """Returns a function that returns True from this many seconds after its first call on."""
     begun: list[float] = []
 
     def is_over() -> bool:
@@ -74,6 +76,6 @@ def after(seconds: float) -> Callable[[], bool]:
 
 
 def soon_after(is_time: Callable[[], bool]) -> Callable[[], bool]:
-    """Returns a function that becomes true a fifth of a second after `is_time`."""
+    """Returns a function that returns True from a fifth of a second after `is_time` on."""
     rest = after(0.2)
     return lambda: is_time() and rest()

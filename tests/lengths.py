@@ -1,4 +1,4 @@
-"""Columns with strings of the types `char(n)` and `varchar(n)` at every depth, and rows for them."""
+"""Defines columns with `char(n)` and `varchar(n)` at every level of nesting, and rows for them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TYPES: dict[str, pa.DataType] = {
 
 
 def rows(**columns: list[Any]) -> pa.Table:
-    """Returns rows with these columns, and NULL in the others."""
+    """Returns rows with values in these columns, and NULL in all other columns."""
     count = len(next(iter(columns.values())))
     values = {"id": list(range(count)), **columns}
     return pa.table({name: pa.array(values.get(name, [None] * count), kind) for name, kind in _TYPES.items()})
@@ -56,7 +56,7 @@ STORED = rows(
     l=[[["a ", None, "bc"], None], None, []],
     m=[[("k ", "abc"), ("kk", "d  ")], None, []],
 )
-# Values that are too long, with the columns that the errors name.
+# Values that are too long, each with the column that the error must name.
 REFUSED = [
     (rows(s=[None, {"a": "abcd"}]), "s.a", "char(3)"),
     (rows(s=[{"b c": "abc"}]), "s.b c", "varchar(2)"),

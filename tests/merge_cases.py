@@ -1,4 +1,4 @@
-"""The semantics of MERGE as a list of cases. Both deltalog and the JVM connector run each case."""
+"""Defines the semantics of MERGE by a list of cases, which both deltalog and the JVM connector run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 COLUMNS = "id LONG, s STRING, n INT"
 ROWS = "(1L, 'a', 10), (2L, 'b', 20), (3L, NULL, 30), (NULL, 'n', 40)"
-"""The rows of the target of most cases."""
+"""The rows that the target has in most cases."""
 
 A = (1, "a", 10)
 B = (2, "b", 20)
@@ -15,14 +15,14 @@ C = (3, None, 30)
 N = (None, "n", 40)
 
 SEVERAL = "MULTIPLE_SOURCE_ROW_MATCHING|MERGE_CARDINALITY_VIOLATION"
-"""The error for several matches: the JVM connector's, or Spark's."""
+"""The errors of the JVM connector and of Spark for a row with several matches."""
 LACKS = r"CAST_WITHOUT_SUGGESTION|Cannot cast struct<a:int> to struct<a:int,b:int>"
-"""The error for a struct that lacks a field of its column: Spark's, or the JVM connector's."""
+"""The errors of Spark and of the JVM connector for a struct that lacks a field of its column."""
 NONDETERMINISTIC = "(?i)non.?deterministic"
 
 
 class Case(NamedTuple):
-    """A MERGE with the source `s` into the target `t`, and the resulting rows or the error."""
+    """A MERGE of the source `s` into the target `t`, with the expected rows or the expected error."""
 
     source: str
     clauses: str
@@ -337,7 +337,7 @@ def statement(case: Case, table: str) -> str:
 
 
 def content(case: Case, table: str) -> str:
-    """Returns a query for the rows, in a form that can be compared."""
+    """Returns a query that gives the rows in a form that can be compared."""
     if case.columns == COLUMNS:
         return f"SELECT * FROM {table}"
     shown = {

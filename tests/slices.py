@@ -1,10 +1,12 @@
-"""Chooses the tests of a run by the mark `thorough`. A thorough test takes long, and checks something that a quicker
-test also checks in part.
+"""Chooses the tests of a run. Tests with the mark `thorough` take long, and check more thoroughly what quicker tests
+check in part.
 
-`DELTALOG_TESTS=quick` leaves the thorough tests out, `DELTALOG_TESTS=deep` leaves out all others, and without it all
-tests run. `DELTALOG_SLICE=3/20` takes slice 3 of 20 of the thorough tests, counted from 0: with `quick` besides the
-other tests, with `deep` alone. Tests with `thorough(every=4)` are in four slices, whatever the number of slices is; a
-slice of none (`3/0`) has only these. CI takes the slice of its tree, so that each of them runs after some changes.
+With `DELTALOG_TESTS=quick` the thorough tests are left out, with `DELTALOG_TESTS=deep` only the thorough tests run,
+and without the variable all tests run. `DELTALOG_SLICE=3/20` selects slice 3 of 20 slices of the thorough tests,
+counted from 0. With `quick`, this slice runs in addition to the other tests; with `deep`, it runs alone. Tests with
+the mark `thorough(every=4)` are in four slices, no matter how many slices there are. `3/0` selects none of the
+thorough tests but these. CI selects the slice by the content of the tree, so each thorough test runs after some
+changes.
 """
 
 from __future__ import annotations
@@ -15,11 +17,11 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 FEW = 12
-"""Up to this many thorough tests of a file stay together, with the servers that they share."""
+"""A file with at most this many thorough tests is not divided, so that the tests can share their servers."""
 
 
 class Candidate(NamedTuple):
-    """A test that might run."""
+    """A test that may be chosen."""
 
     file: str
     name: str
@@ -28,20 +30,20 @@ class Candidate(NamedTuple):
 
 
 def groups(thorough: Collection[Candidate]) -> dict[str, str]:
-    """Returns the group of each test by its name."""
+    """Returns the group of each test. The tests of a group are in the same slice."""
     sizes = Counter(test.file for test in thorough)
     return {test.name: test.file if sizes[test.file] <= FEW else test.name for test in thorough}
 
 
 def slice_of(group: str, count: int) -> int:
-    """Returns the number of a group's slice."""
+    """Returns the number of the slice to which a group belongs."""
     return int.from_bytes(hashlib.sha256(group.encode()).digest()[:8], "big") % count
 
 
 def taken(tests: Collection[Candidate], which: str, wanted: str) -> set[str]:
     """Returns the names of the tests to run."""
     if which not in ("", "quick", "deep"):
-        raise ValueError(f"DELTALOG_TESTS is quick or deep, and not {which}")
+        raise ValueError(f"DELTALOG_TESTS must be quick or deep, not {which}")
     number, _, total = wanted.partition("/")
     group_of = groups([test for test in tests if test.is_thorough])
 

@@ -1,4 +1,4 @@
-"""The benchmarks refuse options with which they would measure nothing."""
+"""The benchmarks refuse options that select nothing to measure."""
 
 from __future__ import annotations
 

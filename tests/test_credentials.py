@@ -1,4 +1,4 @@
-"""The results of credential providers, in all supported forms. The objects of other packages are imitated."""
+"""Credential providers may return credentials in many forms. These tests imitate the objects of other packages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECONDS = END.timestamp()
 
 
 class ReadOnlyCredentials(NamedTuple):
-    """As `botocore.credentials.ReadOnlyCredentials`."""
+    """An imitation of `botocore.credentials.ReadOnlyCredentials`."""
 
     access_key: str
     secret_key: str
@@ -27,14 +27,16 @@ class ReadOnlyCredentials(NamedTuple):
 
 
 class AccessToken(NamedTuple):
-    """As `azure.core.credentials.AccessToken`."""
+    """An imitation of `azure.core.credentials.AccessToken`."""
 
     token: str
     expires_on: int
 
 
 class BotocoreCredentials:
-    """Like `botocore.credentials.Credentials`: the attributes may be outdated, but frozen credentials are not."""
+    """An imitation of `botocore.credentials.Credentials`, whose attributes may be outdated, unlike its frozen
+    credentials.
+    """
 
     access_key, secret_key, token = "old", "old", None
 
@@ -43,7 +45,7 @@ class BotocoreCredentials:
 
 
 class Session:
-    """As `boto3.Session`."""
+    """An imitation of `boto3.Session`."""
 
     region_name = "eu-north-1"
 
@@ -55,7 +57,7 @@ class Session:
 
 
 class AzureCredential:
-    """As the classes of `azure.identity`."""
+    """An imitation of the classes in `azure.identity`."""
 
     def get_token(self, *scopes: str, **_: object) -> Any:
         assert scopes == ("https://storage.azure.com/.default",)
@@ -63,14 +65,14 @@ class AzureCredential:
 
 
 class AsyncAzureCredential:
-    """As the classes of `azure.identity.aio`."""
+    """An imitation of the classes in `azure.identity.aio`."""
 
     async def get_token(self, *_: str) -> object:
         return None
 
 
 class GoogleCredentials:
-    """As `google.oauth2.service_account.Credentials`."""
+    """An imitation of `google.oauth2.service_account.Credentials`."""
 
     def __init__(self, *, requires_scopes: bool) -> None:
         self.requires_scopes = requires_scopes
@@ -107,7 +109,7 @@ KEY = ("id", "secret", "session")
     ("returned", "expected"),
     [
         ({"access_key_id": "id", "secret_access_key": "secret"}, Answer("access_key", KEY[:2])),
-        # The output of AWS STS and credential_process.
+        # The forms that AWS STS and `credential_process` use.
         (
             {
                 "AccessKeyId": "id",
@@ -117,7 +119,7 @@ KEY = ("id", "secret", "session")
             },
             Answer("access_key", KEY, SECONDS),
         ),
-        # botocore's metadata; obstore; Polars.
+        # The forms of botocore's metadata, of obstore, and of Polars.
         (
             {"access_key": "id", "secret_key": "secret", "token": "session", "expiry_time": END.isoformat()},
             Answer("access_key", KEY, SECONDS),
@@ -196,7 +198,7 @@ def test_what_is_wrong_is_said_without_the_secret(returned: Any, words: str) -> 
 
 
 async def later() -> None:
-    """A provider cannot be asynchronous."""
+    """An asynchronous function, which cannot be a provider."""
 
 
 @pytest.mark.parametrize("provider", ["hidden", {"token": "hidden"}, 1, later, SimpleNamespace()])

@@ -1,4 +1,4 @@
-"""docs/figures.json, and the pages that are made of it."""
+"""Tests docs/figures.json and the pages that are made from it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_results_replace_the_figures_of_their_rows(root: Path, held: dict[str, A
         "| Spark: a batch of ten rows of a stream | 40\u00a0ms | JVM connector: 40\u00a0ms | 2027-01-02 |"
         in page
     )
-    assert page.count("2027-01-02") == 2  # In the row, and in the range of all dates.
+    assert page.count("2027-01-02") == 2  # The date is in the row, and in the range of all dates.
 
 
 @pytest.mark.parametrize(

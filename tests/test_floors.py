@@ -1,4 +1,4 @@
-"""The lints of floors and rooms find forbidden imports."""
+"""The lints for floors and rooms (the layers of the code) find forbidden imports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scripts.order import circles, upward
 
 
 def core(directory: Path, **files: str) -> Path:
-    """Writes the sources of a core. `__` in a name stands for a slash."""
+    """Writes the source files of a small core. `__` in a file's name stands for a slash."""
     for name, text in files.items():
         file = directory / f"{name.replace('__', '/')}.rs"
         file.parent.mkdir(parents=True, exist_ok=True)

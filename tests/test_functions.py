@@ -1,4 +1,4 @@
-"""FUNCTIONS.md: all operators and functions, each with an example that was run."""
+"""FUNCTIONS.md lists all operators and functions, each with an example that was run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ def test_the_page_is_that_of_the_package() -> None:
 
 
 def test_expressions_of_tables_may_call_all_functions_but_random_ones() -> None:
-    """For a table, Spark may evaluate the functions that deltalog evaluates, and some more."""
+    """In expressions of tables, Spark may call all functions that deltalog evaluates, except random ones, and some
+    more.
+    """
     always, by_statement = _internal.rule_functions()
     assert set(_internal.function_names()) - {*always, *by_statement} == {"rand", "random", "uuid"}
     assert {"now", "current_date"} <= set(by_statement)

@@ -1,4 +1,4 @@
-"""Every Python block of a document runs, in order, in one session, in an empty directory, and then its commands."""
+"""The Python blocks of a document run in order, in one session and in an empty directory. Then its commands run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ DOCUMENTS = [
 
 
 def program_of(text: str) -> str:
-    """Each block keeps its line number, so that a traceback points into the document."""
+    """Returns the Python blocks as one program. Each block keeps its line number, so that tracebacks point into the
+    document.
+    """
     assert len(BLOCK.findall(text)) == text.count("```python") > 0
     program = ""
     for match in BLOCK.finditer(text):
@@ -64,7 +66,7 @@ def test_the_examples_have_types(root: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_the_examples_run(root: Path, tmp_path: Path, document: str) -> None:
-    """The environment has the credentials of a store, as the examples require."""
+    """The environment has credentials for a store, which some examples need."""
     text = (root / f"{document}.md").read_text()
     program = program_of(text)
     script = tmp_path / "example.py"
@@ -90,7 +92,7 @@ def test_the_examples_run(root: Path, tmp_path: Path, document: str) -> None:
 
 
 def run_command(directory: Path, command: str) -> str:
-    """Runs a command of deltalog, and returns what it prints."""
+    """Runs a `deltalog` command, and returns its output."""
     words = [sys.executable, "-m", *shlex.split(command)]
     ran = subprocess.run(words, capture_output=True, text=True, cwd=directory, timeout=60, check=False)
     assert ran.returncode == 0, f"{command}: {ran.stderr}"

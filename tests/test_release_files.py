@@ -1,4 +1,4 @@
-"""scripts/release: what it finds wrong with the wheels and archives of a release, and with the binaries in them."""
+"""scripts/release finds problems in the wheels and archives of a release, and in their binaries."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_library_for_musl_needs_nothing_of_glibc() -> None:
 
 
 def compiled(directory: Path, *options: str) -> Path:
-    """Compiles a module with this machine's compiler, which has what the core has: a newer glibc."""
+    """Compiles a module with this machine's compiler, so that it needs a newer glibc."""
     if shutil.which("cc") is None or shutil.which("readelf") is None:
         missing("no C compiler, or no readelf")
     (directory / "module.c").write_text(MODULE)

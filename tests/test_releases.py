@@ -1,4 +1,6 @@
-"""scripts/release: what a release changes and refuses, its checksums and signatures, and what is published."""
+"""Tests scripts/release: which files a release changes, what it refuses, its checksums and signatures, and
+publishing.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ PERSON = {"NAME": "A Person", "EMAIL": "person@example.org"}
 
 @pytest.fixture
 def repository(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with the files that a release changes, as they are here."""
+    """Creates a repository with copies of the files that a release changes."""
     place = tmp_path / "repository"
     for name in FILES:
         (place / name).parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +54,7 @@ def committed(place: Path) -> str:
 
 @pytest.fixture
 def key(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A key that may sign releases, which the environment names."""
+    """Creates a key that may sign releases, and sets the environment variable that names it."""
     made = new_key(tmp_path / "key")
     with (repository / checksums.SIGNERS).open("a") as signers:
         public = made.with_suffix(".pub").read_text()
@@ -69,7 +71,7 @@ def new_key(place: Path) -> Path:
 
 @pytest.fixture
 def builds(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Replaces what compiles. Returns the places in which something was built."""
+    """Replaces the functions that compile. Returns a list of the directories in which something was built."""
     places: list[Path] = []
 
     def build(builder: Builder, version: Version, options: argparse.Namespace) -> None:
@@ -84,7 +86,7 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def refused(repository: Path, *arguments: str) -> str:
-    """Returns why a release is refused, which must leave the repository as it is."""
+    """Makes a release that must be refused, and returns the reason. The repository must not change."""
     before = [
         git(repository, *words) for words in (("rev-parse", "HEAD"), ("status", "--porcelain"), ("tag",))
     ]
@@ -121,7 +123,7 @@ def test_the_version_is_set_everywhere(root: Path, repository: Path) -> None:
     manifests = {path.parent.name: path.read_text() for path in root.glob("crates/*/Cargo.toml")}
     names = {re.findall(r'(?m)^name = "(.*)"$', manifest)[0] for manifest in manifests.values()}
     assert packages == dict.fromkeys(names, "7.8.9")
-    del manifests["deltalog-datafusion"]  # It is a workspace of its own.
+    del manifests["deltalog-datafusion"]  # This crate is a separate Cargo workspace.
     assert all("\nversion.workspace = true\n" in manifest for manifest in manifests.values())
     assert 'dynamic = ["version"]' in (root / "pyproject.toml").read_text()
     changed = [line.split("\t") for line in git(repository, "diff", "--numstat").splitlines()]
@@ -251,7 +253,7 @@ def test_a_release_is_a_commit_a_tag_and_signed_checksums(
     assert checksums.verify(made) == []
     assert checksums.signature_problem(made / checksums.NAME, signers) is None
     said = capsys.readouterr().out
-    assert "Nothing is uploaded. These commands do it" in said
+    assert "Nothing was uploaded. With --publish, these commands are run" in said
     assert "  git push --atomic origin main v0.2.0\n" in said
 
 
@@ -272,7 +274,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "a file more": (lambda d: (d / "c.whl").touch(), "c.whl is not in SHA256SUMS"),
     "a line": (
         lambda d: (d / "SHA256SUMS").open("a").write("x\n"),
-        "SHA256SUMS has a line that is no digest: 'x'",
+        "SHA256SUMS has a line that is not a digest: 'x'",
     ),
 }
 
@@ -288,7 +290,7 @@ def test_checksums_notice_a_change(files: Path, change: str) -> None:
 def test_users_verify_with_the_programs_that_they_have(
     root: Path, files: Path, repository: Path, key: Path
 ) -> None:
-    """The commands of the page, which must also fail if a byte has changed."""
+    """Runs the commands that the documentation recommends. They must fail if a byte has changed."""
     page = (root / "docs/internals/releases.md").read_text()
     [block] = re.findall(r"```console\n(\$ ssh-keygen -Y verify.*?)```", page, re.DOTALL)
     commands = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
@@ -310,7 +312,9 @@ def test_users_verify_with_the_programs_that_they_have(
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Replaces the programs that upload by one that writes down its name. Returns the list."""
+    """Replaces the programs that upload with one that records the name under which it was called. Returns the file of
+    names.
+    """
     (tmp_path / "bin").mkdir()
     for name in ("gh", "uv", "cargo"):
         program = tmp_path / "bin" / name
@@ -359,7 +363,7 @@ def test_what_was_not_made_or_has_changed_is_not_published(
     assert "make it first" in refused(repository, "0.1.0", "--publish")
     (repository / "new.txt").touch()
     committed(repository)
-    assert "the newest commit is not the one of v0.1.0" in refused(repository, "0.1.0", "--publish")
+    assert "the newest commit is not the commit of v0.1.0" in refused(repository, "0.1.0", "--publish")
     assert not programs.exists()
 
 

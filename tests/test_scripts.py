@@ -1,4 +1,4 @@
-"""The scripts report what is missing and how to install it."""
+"""Tests the scripts that check prerequisites, run stages of tests, and repeat tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from scripts.class_archive import java_options
 
 
 def prerequisites(root: Path, directory: Path, **programs: str) -> subprocess.CompletedProcess[str]:
-    """Runs the check with only `programs` (name to shell text) and basic system tools on the path."""
+    """Runs scripts/prerequisites.sh with a PATH that has only basic system tools and `programs`, a mapping of names to
+    shell scripts.
+    """
     for name in ("bash", "cut", "dirname", "head", "sed", "sort", "uname"):
         found = next(
             path for path in (Path(folder, name) for folder in ("/usr/bin", "/bin")) if path.exists()
@@ -93,7 +95,7 @@ def test_the_connector_names_missing_pyspark(root: Path, tmp_path: Path) -> None
 
 
 def stages(root: Path, directory: Path, script: str) -> subprocess.CompletedProcess[str]:
-    """Runs the stages `first` and `second`; `script` stands in for make and gets the target as its last argument."""
+    """Runs the stages `first` and `second`. `script` replaces make, and gets the target as its last argument."""
     (directory / "scripts").mkdir()
     shutil.copy(root / "scripts" / "stages.sh", directory / "scripts")
     make = directory / "make"
@@ -126,7 +128,7 @@ def test_stages_add_up_what_ran(root: Path, tmp_path: Path) -> None:
 
 
 def test_stages_list_slow_tests_with_their_seconds(root: Path, tmp_path: Path) -> None:
-    """A file of tests/spark ran on the Spark that was named before it."""
+    """The output names the Spark release before the tests in tests/spark that ran with it."""
     script = """
 if [[ $target = first ]]; then
     echo 'test seeds::the_promises has been running for over 60 seconds'
@@ -160,7 +162,7 @@ Steps = Callable[..., str]
 
 @pytest.fixture
 def steps(root: Path, tmp_path: Path) -> Steps:
-    """Returns what make would do in a directory in which everything in `STAMPS` has been made."""
+    """Returns the commands that make would run in a directory in which everything in `STAMPS` is up to date."""
     shutil.copy(root / "Makefile", tmp_path)
     sources = [
         "Cargo.toml",
@@ -186,7 +188,7 @@ def steps(root: Path, tmp_path: Path) -> Steps:
         os.utime(file, (1_000_000 + seconds, 1_000_000 + seconds))
 
     def run(*arguments: str) -> str:
-        # The tests themselves may run below a make that was told another profile.
+        # The tests may run inside of another make, whose profile must not be inherited.
         inherited = ("WHEEL_PROFILE", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
         environment = {name: value for name, value in os.environ.items() if name not in inherited}
         command = ["make", "--dry-run", *arguments]
@@ -199,7 +201,7 @@ def steps(root: Path, tmp_path: Path) -> Steps:
 
 
 def test_a_wheel_of_another_profile_is_built_anew(steps: Steps) -> None:
-    """Measurements after a run of CI do not use CI's debug build."""
+    """A wheel of a different profile is built again, so benchmarks after a CI run do not use CI's debug build."""
     for target in ("build", "test-spark-4.3"):
         assert "--profile release" in steps(target)
         assert "maturin" not in steps(target, "WHEEL_PROFILE=dev")
@@ -208,7 +210,7 @@ def test_a_wheel_of_another_profile_is_built_anew(steps: Steps) -> None:
 def test_a_wheel_has_classes_for_the_sparks_that_are_here_or_for_all(steps: Steps, tmp_path: Path) -> None:
     def compiled(*arguments: str) -> list[str]:
         found = re.findall(r"-m scripts\.spark_jars (4\.\d)", steps(*arguments, "WHEEL_PROFILE=dev"))
-        return sorted(set(found))  # A make that another one starts would do the same again.
+        return sorted(set(found))  # The inner make would print the same commands again.
 
     assert compiled("build") == []
     assert compiled("test-spark-4.1") == ["4.1"]
@@ -239,7 +241,9 @@ def test_a_release_has_all_environments_and_tools_of_its_own(steps: Steps) -> No
 
 
 def test_stress_lists_what_has_failed_and_how_often(root: Path, tmp_path: Path) -> None:
-    """The second command fails in the first of two rounds. The third command always fails, without output."""
+    """In this test, the second command fails in the first of two rounds, and the third command always fails without
+    output.
+    """
     flaky = tmp_path / "flaky"
     said = "test a::b ... FAILED\\ntest a::c ... ok\\nFAILED tests/t.py::d[e f] - AssertionError"
     commands = ["true", f"test -e {flaky} || {{ touch {flaky}; printf '{said}\\n'; false; }}", "exit 3"]

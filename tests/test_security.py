@@ -1,4 +1,6 @@
-"""The tests that `SECURITY.md` names exist, its limits are the core's, and the licenses of crates are packaged."""
+"""The tests that `SECURITY.md` names exist, its limits are those in the code, and the licenses of crates are
+packaged.
+"""
 
 import re
 from importlib import resources
@@ -14,7 +16,9 @@ def test_the_tests_that_it_names_exist(root: Path) -> None:
 
 
 def test_its_limits_are_those_of_the_core(root: Path) -> None:
-    """Every constant is in the table, and every value in the table is a constant's."""
+    """Every constant of the core's limits is in the table of the page, and every value in the table is that of a
+    constant.
+    """
     code = (root / "crates/deltalog/src/limits.rs").read_text()
     limits: dict[str, int] = {}
     for name, value in re.findall(r"const (\w+): \w+ = ([^;]+);", code):

@@ -1,4 +1,4 @@
-"""The documentation site builds without a warning, has all pages, and loads nothing from elsewhere."""
+"""The documentation site builds without a warning, has all pages, and loads nothing from other servers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 
 from scripts import site
 
-# For each element, the attribute with a link that the browser follows by itself.
+# For each HTML element: the attribute whose URL a browser loads automatically.
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
 
 
 class Loaded(HTMLParser):
-    """Collects what a page loads."""
+    """Collects the URLs that a page loads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ def test_every_document_and_every_exported_name_has_a_page(root: Path) -> None:
 
 
 def small(root: Path, readme: str, names: str = "[]") -> Path:
-    """A repository with one document, whose words are given."""
+    """Creates a repository with one document that has the given text."""
     for document in site.DOCUMENTS:
         (root / document).parent.mkdir(parents=True, exist_ok=True)
         (root / document).write_text("")

@@ -1,4 +1,6 @@
-"""scripts/spark_jars.py: what it compiles, what it refuses, and what it finds wrong with jars for publication."""
+"""Tests scripts/spark_jars.py: which classes it compiles, what it refuses, and which problems it finds in jars before
+publication.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ Program = Callable[[str], Path]
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """Creates a JDK whose compiler is a shell script, and returns its directory."""
+    """Creates a fake JDK, whose compiler is a shell script, and returns its directory."""
 
     def make(text: str) -> Path:
         compiler = tmp_path / "jdk" / "bin" / "javac"
@@ -50,7 +52,7 @@ def test_a_release_takes_each_class_from_the_newest_folder() -> None:
 
 
 def test_names_of_classes_are_unique() -> None:
-    """All classes belong to one package, so a file would hide another one of the same name."""
+    """All classes belong to one package, so two files with the same name would be the same class."""
     names = [file.name for file in (spark_jars.SOURCES / "common").rglob("*.java")]
     assert len(names) == len(set(names))
 
@@ -194,7 +196,7 @@ def test_a_class_belongs_to_the_groups_whose_entries_lead_to_it() -> None:
     }
     with pytest.raises(UngroupedError, match="lacks one for \\['Alone'\\]"):
         grouped({**references, "Alone": set()}, entries, uses)
-    with pytest.raises(UngroupedError, match="no classes, \\['Gone'\\]"):
+    with pytest.raises(UngroupedError, match="not classes: \\['Gone'\\]"):
         grouped(references, {**entries, "own SQL": ["Gone"]}, uses)
 
 

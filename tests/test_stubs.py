@@ -1,4 +1,4 @@
-"""The stubs of the binary declare exactly what the binary has, file by file."""
+"""The stub files declare exactly the functions and classes that the binary has."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def test_each_stub_has_the_name_of_a_rust_file() -> None:
 
 
 def test_the_stubs_match_the_binary(tmp_path: Path) -> None:
-    # The binary is one module: at run time there are no modules for the files of its stubs.
+    # The binary is a single module, so the stub files do not exist as modules at run time.
     not_there = tmp_path / "not_there"
     modules = [f"deltalog._internal.{file.stem}\n" for file in STUBS.glob("*.pyi") if file.stem != "__init__"]
     not_there.write_text("".join(modules))
-    # Runs in another directory, because mypy would otherwise use the repository's configuration and sources.
+    # The check runs in another directory. Otherwise mypy would use the configuration and the sources of the repository.
     command = [sys.executable, "-m", "mypy.stubtest", "deltalog._internal", "--allowlist", str(not_there)]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=280, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr

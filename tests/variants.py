@@ -1,4 +1,4 @@
-"""Variants in the encoding of Parquet's `VariantEncoding.md`, written out byte by byte."""
+"""Examples of variants, encoded byte by byte as Parquet's `VariantEncoding.md` defines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MARK = {"ARROW:extension:name": "arrow.parquet.variant", "ARROW:extension:metada
 STORAGE = pa.struct(
     [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)]
 )
-# Each variant as JSON, and its parts.
+# Each variant as JSON, and its encoded metadata and value.
 SAMPLES: list[tuple[str | None, dict[str, bytes] | None]] = [
     ("7", {"metadata": b"\x01\x00\x00", "value": b"\x0c\x07"}),
     ('"hi"', {"metadata": b"\x01\x00\x00", "value": b"\x09hi"}),
@@ -21,12 +21,12 @@ VALUES = [value for _, value in SAMPLES]
 
 
 def field(name: str) -> pa.Field:
-    """A column of variants."""
+    """Returns a field of the variant type."""
     return pa.field(name, STORAGE, metadata=MARK)
 
 
 def table() -> pa.Table:
-    """One column `v` of variants, and the same inside of a struct, a list and a map."""
+    """Returns a table with a column `v` of variants, and with the same variants in a struct, a list and a map."""
     nested = [
         ("s", pa.struct([field("v")]), [{"v": value} for value in VALUES]),
         ("l", pa.list_(field("element")), [[value, value] for value in VALUES]),

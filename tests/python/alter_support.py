@@ -1,4 +1,4 @@
-"""Helpers for the tests of changes of a table's definition."""
+"""Helpers for tests that change a table's definition."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rows(table: DeltaTable) -> list[dict[str, Any]]:
 
 
 def created(path: Path, data: pa.Table | None = None, **options: Any) -> DeltaTable:
-    """A table with two columns and two rows."""
+    """Creates a table with two columns and two rows."""
     if data is None:
         data = pa.table({"id": pa.array([1, 2], pa.int64()), "name": ["a", None]})
     write_deltalake(path, data, **options)
@@ -36,7 +36,7 @@ def action(path: Path, version: int, name: str) -> dict[str, Any]:
 
 @contextmanager
 def refused(path: Path, error: type[Exception] | tuple[type[Exception], ...], match: str) -> Iterator[None]:
-    """Checks that the body raises the error and does not change any file of the table."""
+    """Checks that the body of the `with` raises the error, and changes no file of the table."""
     before = tree(path)
     with pytest.raises(error, match=match):
         yield

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the Python package."""
+"""Fixtures for the tests of the Python package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deltalog import upkeep
 
 @pytest.fixture
 def background() -> Iterator[None]:
-    """Lets commits do the work after them in the background."""
+    """Lets the work after a commit, such as a checkpoint, run in the background."""
     upkeep.run_in_background(True)
     yield
     assert upkeep.wait(60)

@@ -1,4 +1,4 @@
-"""Tables as frames of Daft. `test_workers.py` runs this in an environment with Daft."""
+"""Tables as Daft frames. `test_workers.py` runs these tests in an environment with Daft."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROWS = pa.table(
     }
 )
 
-# What the scan evaluates, and Daft once more.
+# Filters that the scan evaluates, and Daft evaluates again.
 EXACT = {
     "comparison": col("i") > 1,
     "turned": daft.lit(1) < col("i"),
@@ -56,7 +56,7 @@ EXACT = {
     "name": col("odd `name`") == "d",
 }
 
-# What Daft evaluates alone, or in part.
+# Filters that only Daft evaluates, as a whole or in part.
 OTHER = {
     "float": col("d") > 1.0,
     "zero": col("d") == 0.0,
@@ -73,7 +73,7 @@ OTHER = {
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A table with deletion vectors, and with columns that have other names in its files."""
+    """Creates a table with deletion vectors and column mapping."""
     place = str(tmp_path_factory.mktemp("daft") / "t")
     properties = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"}
     gone = ROWS.set_column(0, "k", pa.array(range(100, 108), pa.int64()))

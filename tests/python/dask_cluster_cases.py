@@ -1,4 +1,6 @@
-"""Tables and a cluster of Dask. `test_workers.py` runs this in an environment with `distributed`."""
+"""The workers of a Dask cluster read and write tables. `test_workers.py` runs these tests in an environment with
+`distributed`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes other writers commit at the worst moment: while rows are read, or right after the log was read."""
+"""Makes other writers commit at bad moments: while rows are read, or right after the log was read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deltalog import DeltaTable
 
 
 class Interfering:
-    """Rows that make another writer commit while they are read."""
+    """An iterator of rows that makes another writer commit while the rows are read."""
 
     def __init__(self, rows: pa.Table, other: Any) -> None:
         self._rows, self._other = rows, other
@@ -26,8 +26,8 @@ class Interfering:
 
 
 def overtaken(table: DeltaTable) -> DeltaTable:
-    """Returns a table for which other writers commit right after it reads the log, so that it changes an outdated
-    version.
+    """Returns a table object whose changes are based on an outdated version, because other writers commit right after
+    it has read the log.
     """
     table._newest_to_change = lambda: table._snapshot  # type: ignore[method-assign]
     return table

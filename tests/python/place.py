@@ -1,4 +1,4 @@
-"""The contents of a table's directory."""
+"""Reads the content of a table's directory."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 
 def tree(table: Path) -> dict[str, bytes]:
-    """Returns every file below `table` with its bytes."""
+    """Returns the content of every file below `table`, by path."""
     return {str(file.relative_to(table)): file.read_bytes() for file in table.rglob("*") if file.is_file()}
 
 
 def data_files(table: Path) -> list[str]:
-    """Returns every file outside of the log, whether or not the log names it."""
+    """Returns all files outside of the log, including files that no version refers to."""
     return sorted(name for name in tree(table) if not name.startswith("_delta_log/"))
 
 

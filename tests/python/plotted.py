@@ -1,4 +1,4 @@
-"""Tables whose logs are written by hand, for plots: there are no data files."""
+"""Writes the logs of tables without data files, for tests of plots."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.python.place import commit_file
 
 
 def add(path: str, size: int = 100, **others: Any) -> dict[str, Any]:
-    """An `add`; `stats` is an object."""
+    """Returns an `add` action. `stats` is an object, not JSON text."""
     stats = others.pop("stats", None)
     action = {
         "path": path,
@@ -35,7 +35,7 @@ def info(version: int, operation: str, seconds: int, **others: Any) -> dict[str,
 
 
 def bounds(low: Any, high: Any, rows: int = 10, nulls: int = 0, column: str = "x") -> dict[str, Any]:
-    """Statistics of a file in one column; a bound that is None is left out."""
+    """Returns the statistics of a file with one column. A bound that is None is left out."""
     found: dict[str, Any] = {"numRecords": rows, "nullCount": {column: nulls}}
     for name, value in (("minValues", low), ("maxValues", high)):
         if value is not None:
@@ -77,6 +77,6 @@ def table(
         commit_file(path, version).write_text("\n".join(lines) + "\n")
         made = [action["commitInfo"]["timestamp"] / 1000 for action in actions if "commitInfo" in action]
         if made:
-            # The time of a commit is its file's.
+            # The time of a commit is the modification time of its file.
             os.utime(commit_file(path, version), (made[0], made[0]))
     return DeltaTable(path)

@@ -1,4 +1,6 @@
-"""Helpers of the tests of DELETE, UPDATE and MERGE: tables of small rows, and the expected change feed of a version."""
+"""Helpers for the tests of DELETE, UPDATE and MERGE: they create small tables, and compute the expected change data
+feed.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def created(
     partition_by: Sequence[str] | None = None,
     schema: pa.Schema = SCHEMA,
 ) -> DeltaTable:
-    """Creates a table with these files, one commit for each."""
+    """Creates a table with these files, each added by its own commit."""
     table = DeltaTable.create(
         path, schema, partition_by=partition_by, configuration=dict(properties) if properties else None
     )
@@ -46,7 +48,7 @@ def created(
 
 
 def content(table: DeltaTable | Path, version: int | None = None) -> list[tuple[Any, ...]]:
-    """Returns the rows, in an order that only depends on them."""
+    """Returns the rows, sorted by their values."""
     if not isinstance(table, DeltaTable):
         table = DeltaTable(table, version=version)
     return in_order(tuple(row.values()) for row in pa.table(table.to_arrow()).to_pylist())
@@ -62,7 +64,7 @@ def metrics(done: dict[str, int] | AlreadyApplied) -> dict[str, int]:
 
 
 def feed(table: DeltaTable, version: int) -> Counter[tuple[Any, ...]]:
-    """Returns the changes of a version: each row with its kind of change, and how often it occurs."""
+    """Returns the changes of a version: how often each pair of a row and a kind of change occurs."""
     changes = pa.table(table.load_cdf(version, version)).to_pylist()
     names = [field.name for field in table.schema().fields]
     return Counter((change["_change_type"], *(change[name] for name in names)) for change in changes)
@@ -71,7 +73,9 @@ def feed(table: DeltaTable, version: int) -> Counter[tuple[Any, ...]]:
 def expected_feed(
     before: Sequence[Sequence[Any]], after: Sequence[Sequence[Any]]
 ) -> Counter[tuple[Any, ...]]:
-    """Returns the change feed for rows that were replaced by others in the same order."""
+    """Returns the expected change data feed if each row of one list was replaced with the row at the same place of the
+    other list.
+    """
     return Counter([("update_preimage", *row) for row in before]) + Counter(
         [("update_postimage", *row) for row in after]
     )

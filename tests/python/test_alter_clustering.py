@@ -102,7 +102,7 @@ def test_clustering_columns(tmp_path: Path) -> None:
 
 
 def test_new_files_have_statistics_of_clustering_columns(tmp_path: Path) -> None:
-    """New files have statistics of clustering columns even if the table's properties are changed later."""
+    """New files have statistics of clustering columns, even if table properties are later changed to exclude them."""
     table = created(tmp_path, NESTED)
     table.alter.cluster_by("s.x")
     table.alter.set_table_properties({"delta.dataSkippingNumIndexedCols": "0"})
@@ -148,6 +148,6 @@ def test_rows_that_are_added_meanwhile_conflict_with_new_clustering_columns(tmp_
         overtaken(DeltaTable(tmp_path, version=0)).alter.cluster_by("id")
     table.alter.cluster_by(["id", "s.x"])
     write_deltalake(tmp_path, NESTED, mode="append")
-    # Fewer columns, or others in another order, need no new statistics.
+    # Fewer columns, or the same columns in a different order, need no new statistics.
     assert table.alter.cluster_by("s.x") == 4
     assert commit_file(tmp_path, 4).exists()

@@ -1,4 +1,6 @@
-"""Changes of columns (PROTOCOL, "Schema Serialization Format", "Column Mapping"; table feature `typeWidening`)."""
+"""Changes of a table's columns (PROTOCOL, "Schema Serialization Format", "Column Mapping"; table feature
+`typeWidening`).
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,7 @@ def test_columns_are_added_at_any_place(tmp_path: Path, configuration: dict[str,
         "string",
         "AFTER x",
     )
-    # New rows have values in the new columns, and data from writers that do not know the columns still fits.
+    # New rows may have values in the new columns, and rows from writers that do not know the columns still fit.
     data = pa.table({"id": pa.array([2], pa.int32()), "a": ["x"], "c": pa.array([7], pa.int64())})
     write_deltalake(tmp_path, data, mode="append")
     assert DeltaTable(tmp_path).count("c = 7 AND a = 'x' AND first IS NULL") == 1
@@ -157,7 +159,7 @@ def test_columns_are_renamed_and_dropped_without_rewriting(tmp_path: Path) -> No
 
 
 def test_statistics_follow_columns(tmp_path: Path) -> None:
-    """After a column was renamed, the statistics of old files still apply to it."""
+    """After a column was renamed, filters on its new name still use the statistics of old files."""
     listed = {"delta.dataSkippingStatsColumns": "id, s.x, S.l"}
     table = created(tmp_path, NESTED, configuration={**MAPPED, **listed})
     table.alter.rename_column("ID", "a key")
@@ -179,7 +181,7 @@ def test_columns_of_unmapped_tables_stay(tmp_path: Path) -> None:
 
 
 def crafted(path: Path) -> DeltaTable:
-    """A table with a CHECK constraint on `a`, and `g` generated from `b`."""
+    """Creates a table with a CHECK constraint on `a`, and with a column `g` that is generated from `b`."""
     metadata = [
         {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": name}
         for number, name in enumerate("abgc", 1)
@@ -221,8 +223,8 @@ def test_columns_that_others_refer_to_stay(tmp_path: Path) -> None:
 
 
 def test_clustering_columns_get_other_names_and_types(tmp_path: Path) -> None:
-    """PROTOCOL, "Clustered Table": the domain has physical names. OPTIMIZE continues to work; only dropping such a
-    column is refused.
+    """PROTOCOL, "Clustered Table": clustering columns can be renamed and widened, because the domain has physical
+    names, and OPTIMIZE still works afterwards. Only dropping a clustering column is refused.
     """
     configuration = {**MAPPED, "delta.enableTypeWidening": "true"}
     data = pa.table({"a": pa.array([3, 1, 2], pa.int32()), "s": [{"b": "x"}] * 3, "c": [1, 2, 3]})
@@ -244,7 +246,7 @@ def test_clustering_columns_get_other_names_and_types(tmp_path: Path) -> None:
     table.alter.rename_column("key", "again")
     write_deltalake(tmp_path, pa.table(DeltaTable(tmp_path).to_arrow()), mode="append")
     table = DeltaTable(tmp_path)
-    # Files record the names of the columns that they were clustered by, as in the JVM connector.
+    # As in the JVM connector, files record the names of the columns by which they were clustered.
     assert table.optimize.cluster()["numFilesRemoved"] == 1
     assert DeltaTable(tmp_path).optimize.cluster(full=True)["numFilesRemoved"] == 2
     table = DeltaTable(tmp_path)

@@ -1,4 +1,4 @@
-"""Adding and dropping constraints (PROTOCOL, "CHECK Constraints")."""
+"""Constraints are added and dropped (PROTOCOL, "CHECK Constraints")."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Changes of tables with properties whose features the protocol does not support, as other clients may leave them.
+"""Changes of tables that have a property without the table feature that it needs, as other clients may leave it.
 
-PROTOCOL, "Table Features": a property without its feature is not in force.
+PROTOCOL, "Table Features": a property has no effect without its feature.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ ROWS = pa.table({"id": pa.array([1, 2], pa.int32())})
 
 
 def table(path: Path, **properties: str) -> DeltaTable:
-    """Creates a table with rows, then sets properties as a client would that knows none of them."""
+    """Creates a table with rows, and then sets properties like a client that does not know them, without adding
+    features.
+    """
     write_deltalake(path, ROWS)
     log = path / "_delta_log"
     lines = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
@@ -55,7 +57,9 @@ def test_a_new_constraint_is_in_force(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("feature", [None, "rowTracking", "icebergCompatV3"])
 def test_row_tracking_that_begins_gives_ids_to_all_rows(tmp_path: Path, feature: str | None) -> None:
-    """The same is true if a new feature requires the property."""
+    """If row tracking takes effect, all rows get ids. This is also true if it does so because another feature requires
+    it.
+    """
     opened = table(tmp_path, delta_enableRowTracking="true")
     opened.alter.set_table_properties({"mine": "1"})
     assert "rowTracking" not in features(tmp_path)
@@ -67,7 +71,7 @@ def test_row_tracking_that_begins_gives_ids_to_all_rows(tmp_path: Path, feature:
     assert sorted(ids) == [0, 1]
     configuration = DeltaTable(tmp_path).metadata().configuration
     assert "delta.rowTracking.materializedRowIdColumnName" in configuration
-    # Rows that are copied keep their ids, which needs these columns.
+    # Copied rows keep their ids in these hidden columns.
     write_deltalake(tmp_path, ROWS.slice(0, 0), mode="overwrite", predicate="id = 1")
     kept = pa.table(DeltaTable(tmp_path).to_arrow(row_ids=True)).to_pylist()
     assert [(row["id"], row["_row_id"]) for row in kept] == [(2, 1)]
@@ -85,7 +89,7 @@ def test_in_commit_timestamps_that_begin_are_noted(tmp_path: Path) -> None:
 def test_a_feature_that_requires_row_tracking_and_mapping_begins_both(
     tmp_path: Path, by_property: bool
 ) -> None:
-    """ "Iceberg Compatibility V3" of the requests for comments: "Require that Column Mapping … Row Tracking"."""
+    """ Protocol RFC "Iceberg Compatibility V3": "Require that Column Mapping … Row Tracking"."""
     opened = table(tmp_path, delta_columnMapping_mode="name", delta_enableRowTracking="true")
     if by_property:
         opened.alter.set_table_properties({"delta.feature.icebergCompatV3": "supported"})
@@ -99,7 +103,9 @@ def test_a_feature_that_requires_row_tracking_and_mapping_begins_both(
 
 
 def test_version_3_that_begins_with_its_property_needs_files_with_ids(tmp_path: Path) -> None:
-    """The properties without effect now take effect, but the files have no field ids."""
+    """With Iceberg Compatibility V3, properties take effect that had none before. This is refused, because the files
+    have no field ids.
+    """
     opened = table(tmp_path, delta_columnMapping_mode="name", delta_enableRowTracking="true")
     with pytest.raises(InvalidArgumentError, match="'id' has no field id in the file, but 1"):
         opened.alter.set_table_properties({"delta.enableIcebergCompatV3": "true"})

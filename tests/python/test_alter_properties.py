@@ -1,4 +1,6 @@
-"""Changes of properties, names and features (PROTOCOL, "Change Metadata", "Protocol Evolution", "Table Features")."""
+"""Changes of a table's properties, name, description and features (PROTOCOL, "Change Metadata", "Protocol Evolution",
+"Table Features").
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ def test_properties_are_set_and_removed(tmp_path: Path) -> None:
     info = action(tmp_path, 1, "commitInfo")
     assert (info["operation"], info["why"]) == ("SET TBLPROPERTIES", "test")
     assert json.loads(info["operationParameters"]["properties"]) == {"delta.appendOnly": "true", "yours": "2"}
-    assert info["isBlindAppend"] is True  # As in the JVM connector: no rows were read or removed.
+    # The commit counts as a blind append, as in the JVM connector, because no rows were read or removed.
+    assert info["isBlindAppend"] is True
     assert table.alter.unset_table_properties(["mine", "delta.appendOnly"]) == 2
     assert table.metadata().configuration == {"yours": "2"}
     info = action(tmp_path, 2, "commitInfo")
@@ -113,7 +116,9 @@ def test_a_property_adds_the_feature_that_it_needs(
 
 
 def test_features_are_added_and_never_removed(tmp_path: Path) -> None:
-    """PROTOCOL, "Supported Features"; the lists name what version 2 of writers implies."""
+    """PROTOCOL, "Supported Features": when the first feature is added, the lists also get the features that writer
+    version 2 implies.
+    """
     table = created(tmp_path)
     assert table.alter.add_feature("rowTracking") == 1
     assert table.protocol().writer_features == ["appendOnly", "invariants", "rowTracking", "domainMetadata"]
@@ -187,7 +192,7 @@ def test_rows_get_ids_when_row_tracking_is_enabled(tmp_path: Path) -> None:
     assert sorted(after["_row_id"].to_pylist()) == [0, 1, 2, 3, 4, 5]
     assert DeltaTable(tmp_path).verify().ok
     assert DeltaTable(tmp_path).count() == 6
-    # All rows have ids: enabling again has nothing to do.
+    # All rows have ids already, so enabling row tracking again does nothing.
     table.update_incremental()
     table.alter.set_table_properties({"delta.enableRowTracking": "false"})
     table.alter.set_table_properties({"delta.enableRowTracking": "true"})
@@ -207,7 +212,9 @@ def test_row_tracking_conflicts_with_rows_that_would_get_no_ids(tmp_path: Path) 
 
 
 def test_in_commit_timestamps_begin_with_the_commit_that_enables_them(tmp_path: Path) -> None:
-    """PROTOCOL, "Writer Requirements for In-Commit Timestamps", 4 and 5, also for a commit that is rebased."""
+    """PROTOCOL, "Writer Requirements for In-Commit Timestamps", 4 and 5. They also hold for a commit that moves to a
+    later version because another writer was faster.
+    """
     table = created(tmp_path)
     append = pa.table({"id": pa.array([3], pa.int64())})
     write_deltalake(tmp_path, append, mode="append")
@@ -247,7 +254,9 @@ def test_columns_reserved_by_the_change_data_feed(tmp_path: Path) -> None:
 
 
 def test_features_without_traces_are_dropped(tmp_path: Path) -> None:
-    """The protocol gets the lowest versions that support exactly the remaining features."""
+    """After the features were dropped, the protocol has the lowest versions that support exactly the remaining
+    features.
+    """
     table = created(tmp_path)
     table.alter.add_feature("vacuumProtocolCheck")
     table.alter.add_constraint({"c": "id > 0"})
@@ -263,7 +272,7 @@ def test_features_without_traces_are_dropped(tmp_path: Path) -> None:
     assert table.alter.drop_feature("inCommitTimestamp") == 5
     assert "inCommitTimestamp" not in action(tmp_path, 5, "commitInfo")
     assert table.metadata().configuration == {"delta.constraints.c": "id > 0"}
-    # Version 3 of writers stands for constraints.
+    # Writer version 3 implies CHECK constraints.
     assert (table.protocol().min_writer_version, table.protocol().writer_features) == (3, None)
     table.alter.drop_constraint("c")
     assert table.alter.drop_feature("checkConstraints") == 7

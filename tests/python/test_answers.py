@@ -1,4 +1,4 @@
-"""Answers from the log, without reading rows."""
+"""Counts, minima and maxima come from the log, without reading rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metadata of fields are kept when Arrow data is written to a table and read again."""
+"""The metadata of Arrow fields is kept when data is written to a table and read again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from deltalog.schema import StructType
 LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 GENERATED = {"delta.generationExpression": "id + 1"}
 INNER = pa.struct([pa.field("x", pa.string(), metadata={"comment": "inner"})])
-# Metadata that Delta defines, and unknown metadata that is kept. Arrow's own metadata is left out.
+# Metadata that Delta defines and unknown metadata are kept. Metadata of Arrow itself is left out.
 COLUMNS = [
     pa.field("id", pa.int64(), metadata={"comment": "the key", "team": "5", "PARQUET:field_id": "3"}),
     pa.field("g", pa.int64(), metadata=GENERATED),
@@ -113,7 +113,9 @@ def test_the_metadata_come_back(tmp_path: Path) -> None:
 
 
 def test_rules_whose_columns_are_left_out_do_not_come_along(tmp_path: Path) -> None:
-    """A rule is left out if its columns are not selected: a table with such metadata would not be valid."""
+    """If a rule needs columns that are not selected, its metadata is left out. A table with such metadata would be
+    invalid.
+    """
     invariant = {"delta.invariants": '{"expression":{"expression":"i > ID"}}'}
     columns = [*COLUMNS[:2], pa.field("i", pa.int64(), metadata=invariant), *COLUMNS[3:]]
     table = DeltaTable.create(
@@ -147,7 +149,7 @@ def test_identity_columns_are_defined_by_schemas_and_not_by_rows(tmp_path: Path)
     table = DeltaTable(tmp_path / "table")
     assert sorted(pa.table(table.to_arrow())["n"].to_pylist()) == [10, 15]
     assert Schema.from_arrow(table.schema()) == table.schema()
-    # Rows contain the values, so a table that is created from them does not generate any.
+    # Rows already contain the values, so a table that is created from rows gets no identity columns.
     assert metadata_of(pa.schema(table.to_arrow())) == {"n": {}, "v": {}}
     write_deltalake(tmp_path / "copy", table.to_arrow())
     assert DeltaTable(tmp_path / "copy").schema() == Schema([Field("n", "long"), Field("v", "string")])

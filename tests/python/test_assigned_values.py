@@ -1,4 +1,6 @@
-"""UPDATE and MERGE store columns and literals unchanged, or refuse them. Structs must have all of their fields."""
+"""UPDATE and MERGE store columns and literals unchanged, or refuse them. A struct must have all fields of its
+column.
+"""
 
 from __future__ import annotations
 
@@ -88,8 +90,8 @@ def money(text: str) -> Decimal:
     return Decimal(text)
 
 
-# If an append refuses a column, the assignment of a source column is refused as well. Each entry has the value, its
-# type, and the table's type.
+# If an append refuses a column, assigning such a column of the source is refused as well. Each entry has a value, the
+# value's type, and the table's type.
 CHANGED: dict[str, tuple[Any, pa.DataType, pa.DataType]] = {
     "digits": (money("2.5001"), pa.decimal128(10, 4), pa.decimal128(10, 2)),
     "a fraction": (money("2.50"), pa.decimal128(10, 2), pa.int64()),
@@ -104,7 +106,7 @@ CHANGED: dict[str, tuple[Any, pa.DataType, pa.DataType]] = {
     "nanoseconds": (1, pa.timestamp("ns", "UTC"), pa.timestamp("us", "UTC")),
     "a number that is too large": (300, pa.int64(), pa.int8()),
 }
-# Values that both an append and an assignment accept. Each entry also has the stored value.
+# Both an append and an assignment accept these values. Each entry also has the value that is stored.
 STORED: dict[str, tuple[Any, pa.DataType, pa.DataType, Any]] = {
     "zeros": (money("2.5000"), pa.decimal128(10, 4), pa.decimal128(10, 2), money("2.50")),
     "a long as double": (2**53, pa.int64(), pa.float64(), float(2**53)),
@@ -199,7 +201,7 @@ def test_columns_that_only_the_source_has_are_left_out_of_all(tmp_path: Path) ->
     merge = table.merge(source, "target.k = source.k").when_matched_update_all().when_not_matched_insert_all()
     merge.execute()
     assert values(table) == {1: "x", 2: "y"}
-    # Columns that the table lacks can be read, and can be named among the excluded columns.
+    # Clauses may use columns that only the source has, and may list them as excluded.
     merge = table.merge(source, "target.k = source.k")
     merge.when_matched_update_all("source.loaded_at = 0", except_cols=["loaded_at", "V"]).execute()
     assert values(table) == {1: "x", 2: "y"}

@@ -1,4 +1,4 @@
-"""The compaction of small files after a write, by a table property. Protocol: "Add File and Remove File"."""
+"""If a table property asks for it, small files are compacted after a write. Protocol: "Add File and Remove File"."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def rows(first: int, count: int = 1) -> pa.Table:
 
 
 def ids(path: Path) -> list[int]:
-    """The ids as another implementation reads them."""
+    """Returns the ids as `deltalake` reads them."""
     query = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(path)))
     found: list[int] = sorted(pa.table(query.execute("select id from t"))["id"].to_pylist())
     return found
@@ -31,7 +31,7 @@ def test_the_fiftieth_append_is_followed_by_a_compaction(tmp_path: Path) -> None
         write_deltalake(path, rows(number), mode="append", configuration=AUTO if number == 0 else None)
     table = DeltaTable(path)
     assert (table.version(), len(table.file_uris())) == (48, 49)
-    # An append through an open table takes the fast path, which does not list the log first.
+    # An append through an open table does not list the log first, but its file counts as well.
     assert write_deltalake(table, rows(49), mode="append") == 49
     table.update_incremental()
     assert (table.version(), len(table.file_uris())) == (50, 1)

@@ -1,5 +1,5 @@
 """Tables that are damaged, forged or too new. Each raises an error of the right class that names the table, the
-version, the file and a remedy.
+version, the file, and what to do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Damage = Callable[[Path], None]
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """A table of three versions."""
+    """Creates a table with three versions."""
     path = tmp_path / "t"
     for version in range(3):
         write_deltalake(path, pa.table({"id": [version]}), mode="append")
@@ -84,7 +84,9 @@ def test_a_missing_commit(table: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["json", "checkpoint.parquet", "compacted.json", "crc"])
 def test_a_stray_file_with_a_version_that_is_far_too_high(table: Path, kind: str) -> None:
-    """No memory or time is spent on the versions below. Only a commit or a checkpoint creates a version."""
+    """A stray file with a very high version costs no memory or time for the versions below it. Only a commit or a
+    checkpoint makes a version exist.
+    """
     opened, more = DeltaTable(table), pa.table({"id": [1]})
     version = opened.version()
     stray = f"{900_000_000_000:020}"
@@ -215,7 +217,9 @@ def test_the_first_data_file_is_absent(table: Path) -> None:
 
 
 def test_a_later_data_file_is_absent(table: Path) -> None:
-    """If a failure occurs after the first batch, the consumer raises its own exception with our message."""
+    """If reading fails after the first batch, the library that reads the stream raises its own exception with our
+    message.
+    """
     opened = DeltaTable(table)
     last = pa.table(opened.files(columns=["path"]))["path"][-1].as_py()
     (table / last).unlink()
@@ -255,7 +259,7 @@ def test_a_file_without_read_permission(table: Path) -> None:
             read(table)
         assert isinstance(caught.value, deltalog.AccessDeniedError)
     else:
-        # The user root may read everything.
+        # The test is skipped for the user root, who may read all files.
         assert read(table) == [0, 1, 2]
 
 

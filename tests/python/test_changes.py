@@ -21,7 +21,7 @@ def data(*ids: int) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> DeltaTable:
-    """Version 0 inserts 1 and 2, version 1 adds 3, version 2 replaces all by 4."""
+    """Creates a table: version 0 inserts 1 and 2, version 1 adds 3, and version 2 replaces all rows with 4."""
     path = tmp_path_factory.mktemp("changes")
     write_deltalake(path, data(1, 2), partition_by=["p"], configuration=FEED)
     write_deltalake(path, data(3), mode="append")
@@ -89,7 +89,7 @@ def test_columns_and_predicates(table: DeltaTable) -> None:
 
 
 def test_files_that_cannot_match_are_not_opened(tmp_path: Path) -> None:
-    """Pruning uses the statistics of `add` and `remove` actions, partition values, and the change types."""
+    """Files are skipped by the statistics of `add` and `remove` actions, by partition values, and by change types."""
     for numbers in ((1, 3), (11, 13), (20, 22)):
         write_deltalake(tmp_path, data(*numbers), mode="append", partition_by=["p"], configuration=FEED)
     table = DeltaTable(tmp_path)

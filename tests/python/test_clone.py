@@ -1,4 +1,4 @@
-"""Clones: tables that are made from a version of another table. Protocol: "Add File and Remove File"."""
+"""Clones are new tables that are made from a version of another table. Protocol: "Add File and Remove File"."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rows_of(table: Any) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def source(tmp_path: Path) -> DeltaTable:
-    """A partitioned table whose newest version has deletion vectors."""
+    """Creates a partitioned table whose newest version has deletion vectors."""
     path = str(tmp_path / "source")
     rows = pa.table({"id": range(10), "part": ["a b", "c/d"] * 5})
     write_deltalake(path, rows, partition_by=["part"])
@@ -64,7 +64,7 @@ def test_a_deep_clone_is_a_table_of_its_own(source: DeltaTable, tmp_path: Path) 
 
 
 def test_an_older_version_is_read_by_deltalake(source: DeltaTable, tmp_path: Path) -> None:
-    """`deltalake` reads no deletion vectors."""
+    """An older version is cloned, because `deltalake` cannot read the deletion vectors of the newest one."""
     DeltaTable(source.table_uri, version=0).clone(tmp_path / "clone")
     found = deltalake.DeltaTable(str(tmp_path / "clone"))
     assert rows_of(found.to_pyarrow_table()) == rows_of(DeltaTable(source.table_uri, version=0).to_arrow())
@@ -119,7 +119,7 @@ def test_copies_of_copies_keep_short_names(source: DeltaTable, tmp_path: Path) -
 
 
 def test_a_clone_of_files_that_its_source_may_not_read_is_refused(source: DeltaTable, tmp_path: Path) -> None:
-    """Otherwise the clone could not be read with the allowed roots that it returns."""
+    """A clone of files that its source may not read is refused. Otherwise the returned table could not be read."""
     first = source.clone(tmp_path / "first", shallow=True)
     unreadable = DeltaTable(tmp_path / "first")
     for shallow in (True, False):

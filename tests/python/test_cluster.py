@@ -1,4 +1,4 @@
-"""OPTIMIZE of clustered tables. Protocol: "Clustered Table"."""
+"""OPTIMIZE clusters the rows of clustered tables. Protocol: "Clustered Table"."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_new_files_are_clustered_with_few_others(tmp_path: Path) -> None:
     assert metrics["filesRemoved"]["totalSize"] <= 3 * added < files / 8
     assert metrics["clusteringStats"]["inputNumZCubes"] == 1
     assert [row for row in seen(table) if row["id"] < 40_000] == before
-    # All of them are clustered together, once.
+    # All new files are clustered together, once.
     whole = table.optimize.cluster(full=True, dry_run=True)
     assert whole["clusteringStats"]["mergedFiles"]["numFiles"] == len(table.file_uris())
     assert table.optimize.cluster(full=True)["clusteringStats"]["numOutputZCubes"] == 1

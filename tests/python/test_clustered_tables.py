@@ -1,4 +1,4 @@
-"""Writes to clustered tables (PROTOCOL, "Writer Requirements for Clustered Table")."""
+"""Files that are written to clustered tables (PROTOCOL, "Writer Requirements for Clustered Table")."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_files_have_statistics_of_the_clustering_columns(tmp_path: Path) -> None
         stats = json.loads(add["stats"])
         assert (stats["minValues"], stats["maxValues"]) == ({"col-b": "x"}, {"col-b": "y"})
         assert stats["nullCount"] == {"col-b": 0}
-        # The rows are not clustered yet.
+        # Writes do not cluster rows; OPTIMIZE does.
         assert add.get("clusteringProvider") is None
     newest = DeltaTable(tmp_path / "t")
     assert newest.clustering_columns() == ["b"]

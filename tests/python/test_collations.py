@@ -1,4 +1,4 @@
-"""Strings with a collation are written by their bytes, and the collation is kept (table feature `collations`)."""
+"""Columns keep their collations, and strings are written and compared byte by byte (table feature `collations`)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROWS = pa.table(
 
 
 def collations(path: Path) -> dict[str, Any]:
-    """Returns the collations of all top-level columns and of the fields of structs, by the name of the field."""
+    """Returns the collations of all top-level columns and struct fields, by name."""
 
     def of(columns: list[dict[str, Any]]) -> dict[str, Any]:
         found = {}
@@ -74,7 +74,7 @@ def test_collations_are_kept_and_statistics_are_those_of_the_bytes(tmp_path: Pat
     assert collations(path) == KEPT
     write_deltalake(path, ROWS, mode="overwrite", schema_mode="overwrite")
     assert collations(path) == KEPT
-    # The comparison uses bytes. The feature allows this for readers.
+    # Filters compare bytes, which the feature allows for readers.
     assert pa.table(DeltaTable(path).to_arrow(predicate="s < 'a'"))["id"].to_pylist() == [1]
 
 
@@ -101,7 +101,9 @@ def test_constraints_that_depend_on_a_collation_are_refused(tmp_path: Path, sql:
 
 
 def test_rows_are_not_replaced_by_a_collation(tmp_path: Path) -> None:
-    """Spark would check new rows by the collation, while the core would remove old rows by their bytes."""
+    """This is refused, because Spark would check new rows with the collation, while the core would select old rows by
+    their bytes.
+    """
     path = crafted(tmp_path / "t")
     write_deltalake(path, ROWS, mode="append")
     with pytest.raises(InvalidArgumentError, match=r"s has a collation, which only Spark implements"):

@@ -1,4 +1,4 @@
-"""Facts that a writer records with its commit, and the reasons of conflicts."""
+"""Information that writers record in their commits, and the reasons of conflicts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_custom_metadata_is_in_the_commit_info(tmp_path: Path) -> None:
     (latest,) = DeltaTable(tmp_path).history()
     assert {name: latest[name] for name in metadata} == metadata
     assert latest["operation"] == "WRITE"
-    # The commit has its writer's fields, and each of them occurs once.
+    # The commit still has the fields that deltalog itself writes, and each field occurs once.
     text = json.dumps(actions(tmp_path, 0)[0], ensure_ascii=False)
     assert all(text.count(f'"{name}"') == 1 for name in metadata)
     DeltaTable.create(
@@ -136,7 +136,7 @@ def test_a_write_that_another_process_has_done_meanwhile_has_no_effect(tmp_path:
     properties = recorded(Transaction("job", 1))
     modes: tuple[Any, ...] = ("append", "overwrite")
     for mode in modes:
-        # This table object was opened before the first attempt.
+        # The table object was opened before another process made the same write.
         table = DeltaTable(tmp_path)
         version = table.version()
 
@@ -155,7 +155,7 @@ def test_a_write_that_another_process_has_done_meanwhile_has_no_effect(tmp_path:
 
 
 class Interfering:
-    """Rows that make another writer commit while they are read."""
+    """An iterator of rows that makes another writer commit while the rows are read."""
 
     def __init__(self, other: Any) -> None:
         self._other = other
@@ -169,7 +169,7 @@ class Interfering:
 
 
 def conflict(table: Path, other: Any, **arguments: Any) -> deltalog.DeltaError:
-    """Returns the error of a write during which `other` commits."""
+    """Makes a write during which `other` commits, and returns its error."""
     before = DeltaTable(table).version() if DeltaTable.is_deltatable(table) else -1
     with pytest.raises(deltalog.DeltaError) as caught:
         write_deltalake(table, Interfering(other), **arguments)

@@ -68,7 +68,7 @@ def test_generated_columns_are_computed_and_rows_checked(tmp_path: Path) -> None
     ]:
         with pytest.raises(InvalidArgumentError, match=message):
             write_deltalake(uri, rows, mode="append")
-    # A refused write leaves no files.
+    # A refused write leaves no files behind.
     after = DeltaTable(uri).version(), sorted(path.name for path in tmp_path.rglob("*.parquet"))
     assert after == before
     write_deltalake(uri, data(id=[7], name=["ab"], twice=[14], day=[None]), mode="append")
@@ -92,7 +92,9 @@ def test_an_overwrite_is_checked_too(tmp_path: Path) -> None:
 
 
 def test_default_values_fill_missing_columns_and_lengths_are_kept(tmp_path: Path) -> None:
-    """PROTOCOL, "Default Columns": a column without an explicit value, including NULL, gets its default value."""
+    """PROTOCOL, "Default Columns": a column without an explicit value gets its default value. NULL is an explicit
+    value.
+    """
     fields = [
         field("id", "integer"),
         {**field("name", "string", {"CURRENT_DEFAULT": "'no' || 'body'"}), "nullable": False},
@@ -135,7 +137,9 @@ def names(*values: str) -> pa.Table:
 
 
 def test_identity_columns_count_up_over_commits(tmp_path: Path) -> None:
-    """PROTOCOL, "Identity Columns": values are start + k * step, beyond the high water mark, which the commit moves."""
+    """PROTOCOL, "Identity Columns": values are start + k * step and continue after the high water mark, which the
+    commit updates.
+    """
     uri = identity_table(tmp_path / "t", start=10, step=-5, allowExplicitInsert=False)
     reader = pa.RecordBatchReader.from_batches(
         names("a").schema, names("a", "b", "c").to_batches(max_chunksize=1)
@@ -146,7 +150,7 @@ def test_identity_columns_count_up_over_commits(tmp_path: Path) -> None:
     table = DeltaTable(uri)
     found = pa.table(table.to_arrow()).sort_by("name").to_pylist()
     assert [(row["name"], row["id"]) for row in found] == [("a", 10), ("b", 5), ("c", 0), ("d", -5)]
-    # As in the JVM connector, the metadata changes of such an append do not make it depend on other commits.
+    # The append changes the metadata, but still counts as a blind append, as in the JVM connector.
     assert [entry["isBlindAppend"] for entry in table.history()[:3]] == [True] * 3
     marks = [
         json.loads(actions["metaData"]["schemaString"])["fields"][0]["metadata"][
@@ -193,7 +197,9 @@ def test_two_writers_never_generate_the_same_value(tmp_path: Path) -> None:
 
 
 def test_rules_see_empty_partition_values_as_they_are_stored(tmp_path: Path) -> None:
-    """PROTOCOL, "Partition Value Serialization": an empty string is NULL, and NULL meets no constraint."""
+    """PROTOCOL, "Partition Value Serialization": in a partition column, an empty string is stored as NULL, for which
+    no constraint is true.
+    """
     CraftedTable(
         tmp_path / "t",
         [field("id", "integer"), field("p", "string")],

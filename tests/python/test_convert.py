@@ -1,4 +1,4 @@
-"""Conversions of directories of Parquet files to tables. Protocol: "Add File and Remove File"."""
+"""Directories of Parquet files are converted to tables. Protocol: "Add File and Remove File"."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ROWS = pa.table(
 
 @pytest.fixture
 def partitioned(tmp_path: Path) -> Path:
-    """A directory that pyarrow has written."""
+    """Writes a partitioned directory with pyarrow."""
     path = tmp_path / "rows"
     partitioning = ds.partitioning(pa.schema([("city", pa.string()), ("day", pa.date32())]), flavor="hive")
     ds.write_dataset(ROWS, path, format="parquet", partitioning=partitioning)
@@ -69,14 +69,16 @@ def test_what_pyarrow_has_written_becomes_a_table(partitioned: Path) -> None:
         assert [{**row, "price": str(row["price"])} for row in rows_of(table)] == expected
     assert found.count("day = '2024-02-01'") == 4
     assert found.count("city = 'a/b'") == 2
-    # The result is a table like any other.
+    # The converted table can be changed like any other table.
     found.delete("id = 0")
     found.vacuum(0, dry_run=False, enforce_retention_duration=False)
     assert len(rows_of(found.to_arrow())) == 7
 
 
 def test_the_table_is_as_that_of_deltalake(tmp_path: Path) -> None:
-    """`deltalake` does not support escaped partition values or other kinds of statistics."""
+    """The table equals the one that `deltalake` makes. It has no escaped partition values and no types of statistics
+    that `deltalake` does not support.
+    """
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     table = pa.table({"id": range(6), "s": list("abcdef"), "p": [1, 1, 2, 2, None, None]})
     partitioning = ds.partitioning(pa.schema([("p", pa.int32())]), flavor="hive")
@@ -140,7 +142,7 @@ def test_a_list_of_files_is_the_table(tmp_path: Path) -> None:
 
 
 def test_the_columns_may_be_given(tmp_path: Path) -> None:
-    """Files may lack some of these columns, but must not have other ones."""
+    """Columns can be given. Files may lack some of them, but must not have other columns."""
     pq.write_table(pa.table({"b": ["x"], "a": pa.array([1], pa.int16())}), tmp_path / "1.parquet")
     pq.write_table(pa.table({"a": pa.array([2], pa.int32())}), tmp_path / "2.parquet")
     columns = pa.schema([("a", pa.int32()), ("b", pa.string()), ("c", pa.date32())])
@@ -224,7 +226,9 @@ def test_wrong_input_is_refused_with_the_paths(partitioned: Path, tmp_path: Path
 
 
 def test_the_output_of_a_stream_of_spark_is_refused(partitioned: Path) -> None:
-    """The stream's own log determines which files are valid; files of repeated batches are not."""
+    """The output directory of a Spark stream is refused, because only the stream's own log tells which files are
+    valid. Repeated batches leave other files behind.
+    """
     (partitioned / "_spark_metadata").mkdir()
     (partitioned / "_spark_metadata" / "0").write_text("v1")
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Creates tables with rules, and replaces tables."""
+"""Tables are created with rules, and replaced."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ def domain(path: Path, version: int) -> dict[str, Any]:
 
 
 def test_a_table_with_every_rule(tmp_path: Path) -> None:
-    """PROTOCOL, "Table Features for New and Existing Tables": the protocol lists the features that are used."""
+    """PROTOCOL, "Table Features for New and Existing Tables": the protocol of a new table lists the features that its
+    rules use.
+    """
     table = DeltaTable.create(tmp_path, Schema(COLUMNS), **EVERYTHING)
     assert set(table.protocol().writer_features or []) == {
         *(
@@ -157,13 +159,13 @@ def _column(field: Field) -> dict[str, Any]:
         ({"cluster_by": ["a", "A"]}, "twice"),
         ({"cluster_by": ["a", "b", "d", "s.x", "s.y"]}, "at most 4"),
         ({"cluster_by": "d", "configuration": {"delta.dataSkippingStatsColumns": "a"}}, "no statistics"),
-        # Properties that are computed from others.
+        # These properties are computed, so they cannot be set.
         ({"configuration": {"delta.columnMapping.maxColumnId": "7"}}, "follows from other properties"),
         ({"configuration": {"delta.inCommitTimestampEnablementVersion": "7"}}, "follows from other"),
     ],
 )
 def test_what_no_table_can_be_is_refused(tmp_path: Path, definition: dict[str, Any], message: str) -> None:
-    """Nothing is written, neither for a new table nor for one that would be replaced."""
+    """Invalid definitions are refused for new tables and for replacements, and nothing is written."""
     arguments = {"schema": Schema(COLUMNS), **definition}
     with refused(tmp_path, InvalidArgumentError, message):
         DeltaTable.create(tmp_path, **arguments)
@@ -173,7 +175,9 @@ def test_what_no_table_can_be_is_refused(tmp_path: Path, definition: dict[str, A
 
 
 def test_schemas_of_other_tables_bring_no_facts_about_files(tmp_path: Path) -> None:
-    """PROTOCOL, "Writer Requirements for Column Mapping": ids and names in files belong to one table."""
+    """PROTOCOL, "Writer Requirements for Column Mapping": the ids and physical names of columns belong to one table,
+    so they are not taken over with a schema.
+    """
     model = DeltaTable.create(tmp_path / "a", Schema(COLUMNS), data=ROWS, **EVERYTHING)
     plain = DeltaTable.create(tmp_path / "b", model.schema())
     assert plain.schema() == Schema(COLUMNS)
@@ -211,7 +215,9 @@ def test_modes(tmp_path: Path) -> None:
 
 
 def test_a_replacement_is_one_commit(tmp_path: Path) -> None:
-    """PROTOCOL, "Change Metadata", "Supported Features": features are kept, and everything else is new."""
+    """PROTOCOL, "Change Metadata", "Supported Features": a replacement keeps the features of the old table, and
+    everything else is new.
+    """
     old = DeltaTable.create(tmp_path, Schema(COLUMNS), data=ROWS, **EVERYTHING)
     data = pa.table({"z": ["x", "y"]})
     new = DeltaTable.create(tmp_path, data=data, mode="overwrite", configuration={"mine": "2"})
@@ -276,7 +282,7 @@ def test_writers_of_the_old_table_conflict(tmp_path: Path) -> None:
     old = DeltaTable.create(tmp_path, Schema(COLUMNS), data=ROWS)
 
     class Late:
-        """Replaces the table before it yields the first row."""
+        """An iterator that replaces the table before it yields the first row."""
 
         def __arrow_c_stream__(self, requested_schema: object = None) -> object:
             def batches() -> Any:
@@ -314,7 +320,9 @@ def test_a_repeated_creation_has_no_effect(tmp_path: Path) -> None:
 
 
 def test_a_handle_replaces_exactly_its_version(tmp_path: Path) -> None:
-    """Rows that other writers have committed since the table object read its version are not lost."""
+    """A replacement through a table object conflicts with commits after its version, so rows of other writers are not
+    lost.
+    """
     old = DeltaTable.create(tmp_path, Schema(COLUMNS), data=ROWS)
     write_deltalake(tmp_path, ROWS, mode="append")
     with refused(tmp_path, CommitConflictError, "version 1"):
@@ -332,7 +340,9 @@ def test_a_handle_replaces_exactly_its_version(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["error", "ignore", "overwrite"])
 def test_two_creations_at_once(tmp_path: Path, mode: Any) -> None:
-    """One of the calls creates the table. In the mode `ignore`, the other one opens it without changes."""
+    """If two calls create a table at the same time, one of them does so. In the mode `ignore`, the other call opens
+    the table without changing it.
+    """
     data = Interfering(ROWS, lambda: DeltaTable.create(tmp_path, pa.schema([("z", pa.int64())])))
     if mode == "ignore":
         table = DeltaTable.create(tmp_path, data=data, mode=mode)

@@ -1,4 +1,4 @@
-"""Tables as frames of Dask, and frames of Dask as commits of tables."""
+"""Tables are read as Dask frames, and Dask frames are written as commits."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ ROWS = pa.table(
 
 @pytest.fixture
 def table(tmp_path: Path) -> DeltaTable:
-    """A table of four files with deletion vectors, column mapping and partitions."""
+    """Creates a table of four files with deletion vectors, column mapping and partitions."""
     properties = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"}
     gone = ROWS.set_column(0, "k", pa.array(range(100, 108), pa.int64()))
     names = ["before" if name == "i" else name for name in ROWS.column_names]
@@ -71,12 +71,12 @@ def table(tmp_path: Path) -> DeltaTable:
 
 
 def arrow(frame: Any) -> pa.Table:
-    """The rows of a frame, in order."""
+    """Returns the rows of a frame, sorted."""
     return pa.Table.from_pandas(frame, preserve_index=False).sort_by("k")
 
 
 def same(found: pa.Table, expected: pa.Table) -> bool:
-    return repr(found.to_pylist()) == repr(expected.to_pylist())  # NaN differs from itself.
+    return repr(found.to_pylist()) == repr(expected.to_pylist())  # NaN is not equal to itself, so it is replaced.
 
 
 @pytest.mark.parametrize("partitions", [None, 1, 3, 100])
@@ -157,7 +157,7 @@ def test_an_overwrite_replaces_what_was_read(table: DeltaTable) -> None:
 
 
 def test_plain_frames_of_pandas(tmp_path: Path) -> None:
-    """With columns of NumPy's types and of objects, whose types are not known before."""
+    """The columns have NumPy types, or are columns of objects, whose types are known only from the values."""
     rows = pd.DataFrame({"k": range(6), "d": [0.5, None, 2.0] * 2, "o": ["a", None, "c"] * 2}, index=[7] * 6)
     rows["o"] = rows["o"].astype(object)
     frame = dd.from_pandas(rows, npartitions=2)
@@ -208,7 +208,7 @@ BEGUN, GIVEN_UP, WRITTEN = threading.Event(), threading.Event(), threading.Event
 
 
 def fail_later(part: Any) -> Any:
-    """Fails in the first partition, as soon as the second is about to be written."""
+    """Fails in the first partition as soon as the second partition is about to be written."""
     if part["k"].iloc[0] == 0:
         assert BEGUN.wait(60)
         raise ZeroDivisionError

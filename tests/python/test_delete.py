@@ -45,7 +45,7 @@ FILES: list[list[Row]] = [
 ]
 ROWS = [row for rows in FILES for row in rows]
 
-# Each predicate with its result for a row; None is NULL.
+# Each predicate as SQL and as a Python function of a row, in which None stands for NULL.
 PREDICATES: dict[str, Any] = {
     "id = 1": lambda key, p, n: key == 1,
     "n > 3": lambda key, p, n: None if n is None else n > 3,
@@ -98,7 +98,7 @@ def test_a_file_all_of_whose_rows_match_is_not_read(tmp_path: Path) -> None:
     table = created(tmp_path, FILES, {}, ["p"])
     for file in data_files(tmp_path):
         (tmp_path / file).write_bytes(b"nothing that could be read")
-    # Files are removed by their partition values first, and then by statistics.
+    # First whole files match by their partition values, and then by their statistics.
     assert metrics(table.delete("p = 'b'"))["numDeletedRows"] == 2
     assert metrics(table.delete([("id", "<=", 2)]))["numDeletedRows"] == 2
     with pytest.raises(deltalog.DeltaError):
@@ -126,7 +126,7 @@ def test_vectors_leave_the_files_where_they_are(tmp_path: Path) -> None:
     assert (done["numDeletionVectorsAdded"], done["numAddedFiles"], done["numCopiedRows"]) == (2, 0, 0)
     done = metrics(table.delete("id = 1"))
     assert (done["numDeletionVectorsUpdated"], done["numDeletionVectorsRemoved"]) == (1, 1)
-    # This removes the last row of a file.
+    # This deletes the last remaining row of a file.
     done = metrics(table.delete("id IN (2, 5)"))
     assert (done["numRemovedFiles"], done["numDeletionVectorsRemoved"]) == (2, 2)
     assert content(table) == [(6, None, None)]
@@ -246,8 +246,8 @@ def updated(row: Row) -> Row:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_statements_leave_what_a_model_leaves(tmp_path: Path, seed: int) -> None:
-    """Random DELETEs and UPDATEs on a table and on a list of rows: the rows, the feed, and the number of affected rows
-    must agree.
+    """Random DELETEs and UPDATEs are applied to a table and to a list of rows. The resulting rows, the change data
+    feed and the numbers of affected rows must agree.
     """
     dice = random.Random(seed)  # noqa: S311
     properties = {
@@ -290,7 +290,7 @@ def test_change_data_files_are_named_in_the_commit(tmp_path: Path) -> None:
     table.delete("id = 1")
     assert not [line for line in actions(tmp_path, table.version()) if "cdc" in line]
     plain = created(tmp_path / "plain", FILES, FEED)
-    # One file is removed, and rows of the other one are copied: all changes are in change data files.
+    # One file is removed, and rows of the other file are copied, so all changes are in change data files.
     done = metrics(plain.delete("id IN (1, 6)"))
     files = [line["cdc"] for line in actions(tmp_path / "plain", plain.version()) if "cdc" in line]
     assert done["numAddedChangeFiles"] == len(files) == 1

@@ -1,4 +1,4 @@
-"""Writes with files from several processes. Tasks and fragments are plain data, and there is one commit."""
+"""Several processes write files of one commit. Their tasks and fragments are plain data."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_workers_count_identity_columns_by_the_numbers_of_their_tasks(tmp_path: 
     write.commit(fragments)
     found = pa.table(DeltaTable(tmp_path).to_arrow()).sort_by("id").to_pydict()
     assert found == {"id": [0, 1, 2, 3, 4], "number": [10, 40, 70, 20, 30]}
-    # The high water mark has moved, so other writers continue after it.
+    # The high water mark was updated, so later writes continue after it.
     write_deltalake(tmp_path, data.slice(0, 1), mode="append")
     numbers = pa.table(DeltaTable(tmp_path).to_arrow()).column("number").to_pylist()
     assert max(numbers) == 80

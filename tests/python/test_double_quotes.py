@@ -1,6 +1,6 @@
-"""A column's name in double quotes is a text in Spark's SQL, so `"id" != '1'` would be true for every row.
+"""In Spark's SQL, a column name in double quotes is a string, so `"id" != '1'` would be true for every row.
 
-Every call that takes SQL refuses it, with a hint at backticks, and changes nothing.
+Every call that takes SQL refuses such a string, suggests backticks, and changes nothing.
 """
 
 from __future__ import annotations
@@ -121,7 +121,9 @@ def test_a_column_in_double_quotes_is_refused(table: DeltaTable, name: str) -> N
 
 
 def test_a_constraint_that_another_writer_has_stored_in_double_quotes(tmp_path: Path) -> None:
-    """`deltalake` stores a condition as its user has written it (PROTOCOL, "CHECK Constraints")."""
+    """`deltalake` stores constraints as the user writes them, so they may have double quotes (PROTOCOL, "CHECK
+    Constraints").
+    """
     rows = pa.table({"High": [1, 2]})
     write_deltalake(tmp_path, rows)
     version = DeltaTable(tmp_path).alter.add_constraint({"high": "`High` >= 0"})

@@ -1,4 +1,4 @@
-"""Drops features from a table."""
+"""Features are dropped from tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def features(table: DeltaTable) -> list[str]:
 
 
 def test_row_tracking(tmp_path: Path) -> None:
-    """PROTOCOL, "Row Tracking": no file, no property and no domain is left."""
+    """PROTOCOL, "Row Tracking": after the drop, no file, property or domain has row ids."""
     table = created(tmp_path, configuration={"delta.enableRowTracking": "true"})
     write_deltalake(tmp_path, NUMBERS, mode="append")
     table.update_incremental()
@@ -47,14 +47,14 @@ def test_row_tracking(tmp_path: Path) -> None:
     assert "baseRowId" not in action(tmp_path, 4, "add")
     table.update_incremental()
     assert not table.verify().differences
-    # Row ids start again, and their columns have other names.
+    # If row tracking is enabled again, row ids start from 0, and their columns have new names.
     table.alter.set_table_properties({"delta.enableRowTracking": "true"})
     found = pa.table(table.to_arrow(columns=["id"], row_ids=True))
     assert sorted(found["_row_id"].to_pylist()) == [0, 1, 2, 3]
 
 
 def test_rows_that_are_added_meanwhile_lose_their_row_ids(tmp_path: Path) -> None:
-    """Rows that other writers add do not make the drop give up. Their files are added again as well."""
+    """The drop continues if other writers add rows, and removes the row ids of their files as well."""
     table = created(tmp_path, configuration={"delta.enableRowTracking": "true"})
     write_deltalake(tmp_path, NUMBERS, mode="append")
     assert table.alter.drop_feature("rowTracking") == 2
@@ -64,7 +64,7 @@ def test_rows_that_are_added_meanwhile_lose_their_row_ids(tmp_path: Path) -> Non
 
 
 def test_clustering(tmp_path: Path) -> None:
-    """PROTOCOL, "Clustered Table": afterwards the table can have partition columns."""
+    """PROTOCOL, "Clustered Table": after the feature was dropped, the table can get partition columns."""
     table = created(tmp_path)
     table.alter.cluster_by("id")
     assert table.alter.drop_feature("clustering") == 2
@@ -107,14 +107,16 @@ def test_clustering(tmp_path: Path) -> None:
 def test_features_that_are_in_use(
     tmp_path: Path, feature: str, definition: dict[str, Any], message: str
 ) -> None:
-    """Users must themselves remove the rules that they have defined for their data."""
+    """A feature is not dropped while rules of the table use it. Users must remove the rules first."""
     table = DeltaTable.create(tmp_path, **{"schema": Schema([Field("a", "long")]), **definition})
     with refused(tmp_path, InvalidArgumentError, message):
         table.alter.drop_feature(feature)
 
 
 def test_features_of_writers_that_are_not_in_use(tmp_path: Path) -> None:
-    """A dropped property or rule leaves no trace, even if earlier versions of the table used it."""
+    """Writer features can be dropped even if earlier versions of the table used them, because no trace is left in the
+    newest version.
+    """
     columns = Schema([Field("a", "long", default="1"), Field("b", "long")])
     table = DeltaTable.create(
         tmp_path,
@@ -135,7 +137,7 @@ def test_features_of_writers_that_are_not_in_use(tmp_path: Path) -> None:
 
 
 def test_a_column_that_comes_meanwhile_is_a_conflict(tmp_path: Path) -> None:
-    """A new nullable column does not affect other writers, but the column may need the feature."""
+    """A column that another writer adds during the drop is a conflict, because it may need the feature."""
     table = created(tmp_path, configuration={"delta.feature.allowColumnDefaults": "supported"})
     other = DeltaTable(tmp_path)
     other.alter.add_columns(Field("c", "long"))

@@ -1,5 +1,6 @@
-"""Features of readers that are dropped although earlier versions use them (the section "Checkpoint Protection"
-that is proposed for the protocol)."""
+"""Reader features are dropped although earlier versions use them (proposed section of the protocol: "Checkpoint
+Protection").
+"""
 
 from __future__ import annotations
 
@@ -30,20 +31,20 @@ def checkpoints(path: Path) -> list[int]:
 
 
 def schema_names(path: Path, version: int) -> list[str]:
-    """The names of the actions for which a checkpoint has columns."""
+    """Returns the names of the actions for which a checkpoint has columns."""
     names: list[str] = pa.parquet.read_schema(path / "_delta_log" / f"{version:020}.checkpoint.parquet").names
     return names
 
 
 def age(path: Path, hours: float, versions: range) -> None:
-    """Changes the times of commits, so that they appear older."""
+    """Makes commits older by changing their times."""
     time = (datetime.now(tz=timezone.utc) - timedelta(hours=hours)).timestamp()
     for version in versions:
         os.utime(commit_file(path, version), (time, time))
 
 
 def with_deleted_rows(path: Path, **properties: str) -> DeltaTable:
-    """A table of two versions, whose only file has a deletion vector."""
+    """Creates a table of two versions, whose only file has a deletion vector."""
     table = created(path, configuration={"delta.enableDeletionVectors": "true", **properties})
     write_deltalake(path, pa.table({"id": pa.array([], pa.int64())}), mode="overwrite", predicate="id = 1")
     table.update_incremental()
@@ -60,8 +61,8 @@ def test_checkpoints_hide_the_versions_that_use_the_feature(tmp_path: Path) -> N
     """ "A special set of protected checkpoints at the DROP FEATURE boundary"."""
     table = with_deleted_rows(tmp_path)
     before = history(tmp_path, 1)
-    # The versions are: the property is unset, the file is rewritten, three commits are empty, and the feature is
-    # dropped.
+    # The drop makes these versions: one that unsets the property, one that rewrites the file, three empty ones for
+    # checkpoints, and one that drops the feature.
     assert table.alter.drop_feature("deletionVectors") == 7
     operations = [action(tmp_path, version, "commitInfo")["operation"] for version in range(2, 8)]
     assert operations == ["UNSET TBLPROPERTIES", "REORG", *["Empty Commit"] * 3, "DROP FEATURE"]
@@ -75,14 +76,14 @@ def test_checkpoints_hide_the_versions_that_use_the_feature(tmp_path: Path) -> N
     assert history(tmp_path, 7) == [*before, *[before[1]] * 6]
     assert rows(table) == [{"id": 2, "name": None}]
     assert not table.verify().differences
-    # Dropping another feature moves the boundary.
+    # Dropping another feature protects later versions as well.
     with refused(tmp_path, InvalidArgumentError, r"while the history has versions that it protects"):
         table.alter.drop_feature("checkpointProtection")
 
 
 def test_files_of_vectors_are_kept_from_clients_that_know_none(tmp_path: Path) -> None:
-    """A client that does not know vectors might delete their files. The drop removes them as if they were data files,
-    so that VACUUM deletes them no earlier than data files.
+    """Clients that do not know deletion vectors might delete their files as garbage. So the drop adds `remove` actions
+    for them as if they were data files, and VACUUM deletes them no earlier than data files.
     """
     table = with_deleted_rows(tmp_path)
     version = table.alter.drop_feature("deletionVectors")
@@ -101,8 +102,8 @@ def test_a_history_that_needs_nothing_is_not_protected(tmp_path: Path) -> None:
 
 
 def test_types_of_columns(tmp_path: Path) -> None:
-    """PROTOCOL, "Timestamp without timezone": users must drop the columns, and checkpoints hide old versions that have
-    them.
+    """PROTOCOL, "Timestamp without timezone": users must drop the columns of a type first, and checkpoints hide the
+    old versions that have such columns.
     """
     columns = Schema([Field("a", "timestamp_ntz"), Field("b", "long")])
     table = DeltaTable.create(tmp_path, columns, configuration={"delta.columnMapping.mode": "name"})
@@ -110,7 +111,7 @@ def test_types_of_columns(tmp_path: Path) -> None:
         table.alter.drop_feature("timestampNtz")
     table.alter.drop_columns("a")
     assert table.alter.drop_feature("timestampNtz") == 5
-    # One checkpoint was missing for the second feature only.
+    # Only one more checkpoint was needed to hide the second feature.
     assert checkpoints(tmp_path) == [2, 3, 4, 5]
     assert table.alter.drop_feature("columnMapping") == 10
     assert checkpoints(tmp_path) == [2, 3, 4, 5, 7, 8, 9, 10]
@@ -119,7 +120,7 @@ def test_types_of_columns(tmp_path: Path) -> None:
 
 
 def test_v2_checkpoints(tmp_path: Path) -> None:
-    """PROTOCOL, "V2 Spec": the checkpoints that hide the older ones are classic."""
+    """PROTOCOL, "V2 Spec": when the feature is dropped, classic checkpoints hide the versions with V2 checkpoints."""
     table = created(tmp_path, configuration={"delta.checkpointPolicy": "v2"})
     table.create_checkpoint()
     assert table.alter.drop_feature("v2Checkpoint") == 5
@@ -131,7 +132,9 @@ def test_v2_checkpoints(tmp_path: Path) -> None:
 
 
 def test_the_history_is_truncated_when_it_is_old_enough(tmp_path: Path) -> None:
-    """The first call stops the use of the feature, and a later call drops it."""
+    """The first call stops the use of the feature. When the history is old enough, a second call truncates it and
+    drops the feature.
+    """
     table = with_deleted_rows(tmp_path)
     with pytest.raises(InvalidArgumentError, match=r"version 3 of the table.*24 hours") as refusal:
         table.alter.drop_feature("deletionVectors", truncate_history=True)
@@ -140,7 +143,7 @@ def test_the_history_is_truncated_when_it_is_old_enough(tmp_path: Path) -> None:
     assert ready is not None
     wait = datetime.fromisoformat(ready[1]).replace(tzinfo=timezone.utc) - datetime.now(tz=timezone.utc)
     assert timedelta(hours=23, minutes=59) < wait < timedelta(hours=24, minutes=2)
-    # A repeated call does nothing more until then.
+    # Until the history is old enough, repeated calls do nothing more.
     with refused(tmp_path, InvalidArgumentError, "version 3 of the table"):
         table.alter.drop_feature("deletionVectors", truncate_history=True)
     age(tmp_path, 23, range(5))
@@ -164,7 +167,9 @@ def test_the_retention_of_a_truncated_history_is_a_property(tmp_path: Path) -> N
 
 
 def test_a_drop_that_has_to_wait_deletes_nothing(tmp_path: Path) -> None:
-    """Versions that are old enough are not deleted if deleting them is not enough for the drop."""
+    """If only a part of the history is old enough, so that the feature cannot be dropped yet, no versions are
+    deleted.
+    """
     table = with_deleted_rows(tmp_path)
     table.create_checkpoint()
     age(tmp_path, 25, range(2))
@@ -174,15 +179,15 @@ def test_a_drop_that_has_to_wait_deletes_nothing(tmp_path: Path) -> None:
             table.alter.drop_feature("deletionVectors", truncate_history=True)
         assert set(before) <= {file.name for file in (tmp_path / "_delta_log").iterdir()}
     assert [len(data) for data in history(tmp_path, 4)] == [2, 1, 1, 1, 1]
-    # The checkpoint that replaces these versions is old enough as well.
+    # The checkpoint from which later versions are read is also old enough.
     age(tmp_path, 25, range(5))
     assert table.alter.drop_feature("deletionVectors", truncate_history=True) == 5
     assert versions_of(tmp_path, "json") == [4, 5]
 
 
 def test_a_truncated_history_is_an_hour_old_at_least(tmp_path: Path) -> None:
-    """A writer may be about to create a version. If the version's commit were deleted too early, the writer would find
-    its name free.
+    """A slow writer may still be trying to create a version. If the version's commit were deleted too early, the
+    writer would succeed with a second commit of the same version.
     """
     retention = "delta.dropFeatureTruncateHistory.retentionDuration"
     table = with_deleted_rows(tmp_path, **{retention: "interval 0 hours"})
@@ -201,7 +206,7 @@ def test_no_history_is_truncated_for_features_of_writers(tmp_path: Path) -> None
 
 
 def test_protection_ends_with_the_history(tmp_path: Path) -> None:
-    """ "History is truncated up to at least" the version that is protected."""
+    """ The protection ends when the "history is truncated up to at least" the protected version."""
     table = with_deleted_rows(tmp_path)
     assert table.alter.drop_feature("deletionVectors") == 7
     with pytest.raises(InvalidArgumentError, match="version 6 of the table"):
@@ -215,7 +220,7 @@ def test_protection_ends_with_the_history(tmp_path: Path) -> None:
 
 
 def test_a_drop_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
-    """After each commit of a drop the rows are the same, and the next drop completes it."""
+    """A drop is interrupted after each of its commits. The rows stay the same, and the next drop completes the work."""
     whole = with_deleted_rows(tmp_path / "whole")
     last = whole.alter.drop_feature("deletionVectors")
     for steps in range(2, last):
@@ -238,7 +243,7 @@ def test_a_drop_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
 def test_protected_checkpoints_outlive_a_history_that_is_unknown(tmp_path: Path) -> None:
     """ "Writers must not clean up version history for table versions for which they do not support the protocol"."""
     table = with_deleted_rows(tmp_path)
-    # Simulates an earlier version with a feature that another client has dropped.
+    # This makes an earlier version use an unknown feature, as if another client had dropped it since.
     unset = commit_file(tmp_path, 2)
     protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["unheardOf"]}
     assert table.alter.drop_feature("deletionVectors") == 7
@@ -246,7 +251,7 @@ def test_protected_checkpoints_outlive_a_history_that_is_unknown(tmp_path: Path)
     line = str({"protocol": protocol}).replace("'", '"')
     unset.write_text(unset.read_text() + line + "\n")
     write_deltalake(tmp_path, NUMBERS, mode="append")
-    # A checkpoint before the boundary covers only a part of what is protected.
+    # A checkpoint before the protected version covers only a part of the protected history.
     age(tmp_path, 24 * 100, range(6))
     assert DeltaTable(tmp_path).cleanup_metadata(dry_run=True) == []
     age(tmp_path, 24 * 100, range(8))

@@ -1,4 +1,6 @@
-"""Tables as relations of DuckDB, and `deltalog.sql`. Each filter must select the rows that DuckDB selects in memory."""
+"""Tables as DuckDB relations, and `deltalog.sql`. A filter on a table selects the rows that DuckDB selects from the
+same rows in memory.
+"""
 
 import datetime as dt
 import math
@@ -50,7 +52,7 @@ ROWS = pa.table(
     }
 )
 
-# What the scan evaluates.
+# Filters that the scan evaluates.
 EXACT = [
     "i > 1",
     "j <> 3",
@@ -76,7 +78,7 @@ EXACT = [
     "\"odd `name`\" = 'd'",
 ]
 
-# What DuckDB evaluates, alone or in addition.
+# Filters that DuckDB evaluates, alone or in addition to the scan.
 OTHER = [
     "i = j",
     "f > 0.1",
@@ -119,7 +121,7 @@ OTHER = [
 
 @pytest.fixture(scope="module")
 def location(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A table with deletion vectors, and with columns that have other names in its files."""
+    """Creates a table with deletion vectors and column mapping."""
     path = str(tmp_path_factory.mktemp("duckdb") / "table")
     properties = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"}
     gone = ROWS.set_column(0, "k", pa.array(range(100, 108), pa.int64()))
@@ -156,7 +158,7 @@ def test_a_filter_selects_the_rows_that_duckdb_selects(connection: Any, conditio
 def test_all_columns_and_values_arrive(connection: Any) -> None:
     for query in ("SELECT * FROM {} ORDER BY k", "SELECT s, i FROM {} ORDER BY k", "SELECT count(*) FROM {}"):
         wanted, found = (connection.sql(query.format(name)).fetchall() for name in ("m", "t"))
-        assert repr(found) == repr(wanted)  # NaN differs from itself.
+        assert repr(found) == repr(wanted)  # NaN is not equal to itself, so it is replaced.
     assert connection.sql("SELECT count(*) FROM t a JOIN t b USING (k)").fetchall() == [(8,)]
 
 
@@ -194,7 +196,7 @@ def test_a_result_is_written(location: str, tmp_path: Path) -> None:
 
 
 def test_rows_that_duckdb_computes_while_they_are_written(location: str, tmp_path: Path) -> None:
-    """DuckDB detaches the thread of a call from the interpreter, and then reads the table's stream in it."""
+    """DuckDB releases the interpreter lock in the calling thread, and then reads the table's stream in this thread."""
     path = str(tmp_path / "copy")
     queries = [f"SELECT k, s FROM t WHERE i {condition}" for condition in ("> 1", "< 1")]
     write_deltalake(path, (deltalog.sql(query, t=location).to_arrow_table() for query in queries))
@@ -208,7 +210,9 @@ def test_rows_that_duckdb_computes_while_they_are_written(location: str, tmp_pat
 def test_signals_are_not_looked_for_while_duckdb_has_detached_the_thread(
     location: str, tmp_path: Path
 ) -> None:
-    """The write looks for signals every 200 ms, but the thread does not hold the interpreter while DuckDB computes."""
+    """A write checks for signals every 200 ms, but must not do so while DuckDB computes, because the thread does not
+    hold the interpreter lock then.
+    """
     path = str(tmp_path / "copy")
     end = time.monotonic() + 1
 

@@ -1,4 +1,6 @@
-"""The environment variable that limits the bytes of expressions. A process reads it once."""
+"""An environment variable limits the memory of expressions. A process reads it only once, so the test starts new
+ones.
+"""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
-"""Expressions with small texts that have large trees or large values, in each place where the log or a user can have an
-expression.
+"""Short expressions with huge trees or huge values stay within limits, in every place where a user or the log can have
+an expression.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def nested(kind: str, inner: str, levels: int) -> str:
     return inner
 
 
-# Each level uses its operand twice: if it were copied, there would be 2^28 copies.
+# Each level uses its operand twice. If operands were copied, there would be 2^28 copies.
 SHARED = [
     nested("nullif({}, -1)", "id", 28),
     nested("CASE {} WHEN -1 THEN 0 WHEN -2 THEN 1 ELSE id END", "id", 28),

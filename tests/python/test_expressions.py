@@ -1,4 +1,4 @@
-"""Predicates with computations: `to_arrow`, `count` and the file list agree with the same condition in Python."""
+"""Predicates that compute values: `to_arrow`, `count` and the file list agree with the same condition in Python."""
 
 from __future__ import annotations
 
@@ -103,9 +103,9 @@ def test_computed_conditions_on_partition_columns_skip_files(tmp_path: Path) -> 
     partitions = table.partitions("month(day) = 2")
     assert sorted(str(partition["day"]) for partition in partitions) == [str(day) for day in days]
     assert len(table.file_uris("month(day) = 2")) == len(days) < len(table.file_uris())
-    # The value of a constant is computed before files are selected.
+    # Constant parts of a condition are computed before files are selected.
     assert len(table.file_uris("day = date_add(DATE '2024-01-01', 22 - 11)")) == 1
-    # An error would only concern a single row, so the files are kept.
+    # Whether there is an error depends on the row, so the files are kept.
     assert len(table.file_uris("1 DIV (month(day) - 2) = 5")) == len(table.file_uris())
 
 
@@ -137,7 +137,7 @@ KINDS = {"at": "at", "clock": "local", "day": "day"}
 
 
 def test_the_moment_is_the_same_in_a_whole_statement(tmp_path: Path) -> None:
-    """The current time is the same in all rows of all files, and in all clauses of a MERGE."""
+    """The current time has the same value in all rows of all files, and in all clauses of a MERGE."""
     empty = {name: pa.nulls(2, kind) for name, kind in MOMENTS.items()}
     for first in (0, 2):
         ids = pa.array([first, first + 1], pa.int32())
@@ -186,7 +186,7 @@ def test_a_moment_skips_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["at", "clock", "day"])
 def test_dates_and_texts_skip_files_of_timestamps(tmp_path: Path, column: str) -> None:
-    """Statistics and partition values skip the same files as with a literal of the column's type."""
+    """A timestamp column can be compared with dates and strings, which skip the same files as a timestamp literal."""
     kinds = {"at": "TIMESTAMP '2024-01-02 00:00:00'", "clock": "TIMESTAMP_NTZ '2024-01-02 00:00:00'"}
     exact = kinds.get(column, "DATE '2024-01-02'")
     for partition_by in ([], [column]):

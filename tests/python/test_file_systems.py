@@ -1,6 +1,6 @@
 """File systems without hard links, such as FAT, many FUSE file systems, and network shares.
 
-A filter of system calls simulates such a file system, because mounting one needs permissions that tests do not have.
+A system call filter simulates such a file system, because tests do not have the permission to mount one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 
 from deltalog import DeltaTable
 
-# The numbers of `link`, `linkat` and `renameat2`.
+# The numbers of the system calls `link`, `linkat` and `renameat2`.
 CALLS = {"x86_64": (86, 265, 316), "aarch64": (-1, 37, 276)}
 
 pytestmark = pytest.mark.skipif(
@@ -54,7 +54,9 @@ def run(script: str, *arguments: object) -> str:
 
 
 def test_tables_on_a_file_system_without_hard_links(tmp_path: Path) -> None:
-    """Commits are renames that replace nothing; if two writers want the same version, one continues after the other."""
+    """Without hard links, a commit is a rename that does not replace a file. If two writers want the same version, one
+    of them gets the next version.
+    """
     script = """
         import sys, os
         import pyarrow as pa

@@ -1,4 +1,4 @@
-"""The file list: `files` and `file_uris`."""
+"""The functions `files` and `file_uris`, which list a table's files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Changes of a table that was changed before, by other writers or by the same table object: on which version they are
-based.
+"""A table object changes a table that other writers or the object itself have changed since it was opened. The tests
+check on which version such a change is based.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def rows(*ids: int) -> pa.Table:
 
 
 def in_files(path: Path) -> list[int]:
-    """Returns the rows of the data files of the newest version, which has no deletion vectors."""
+    """Returns the rows in the data files of the newest version, which must not have deletion vectors."""
     files = [uri.removeprefix("file://") for uri in DeltaTable(path).file_uris()]
     return sorted(value for file in files for value in pq.ParquetFile(file).read()["id"].to_pylist())
 
@@ -41,7 +41,7 @@ def merged(table: DeltaTable, source: Any, condition: str = "target.id = source.
 
 
 def repaired(table: DeltaTable) -> None:
-    """Deletes two files of the table; one has a row that another writer has added."""
+    """Deletes two data files, one of which has a row that another writer has added, and repairs the table."""
     for file in DeltaTable(table.table_uri).file_uris():
         if pq.ParquetFile(file.removeprefix("file://")).read()["id"].to_pylist() != [1]:
             Path(file.removeprefix("file://")).unlink()
@@ -89,7 +89,7 @@ FURTHER_CHANGES: dict[str, Change] = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_acts_on_what_others_have_committed(tmp_path: Path, name: str) -> None:
-    """After the call, the table object includes the change."""
+    """A change applies to the rows that other writers have committed. Afterwards the table object shows the change."""
     change, expected = CHANGES[name]
     write_deltalake(tmp_path, rows(1))
     table = DeltaTable(tmp_path)
@@ -174,7 +174,9 @@ def test_a_pickled_table_that_follows_is_at_its_version_and_changes_the_newest(t
 
 
 def test_an_overwrite_is_based_on_what_was_read(tmp_path: Path) -> None:
-    """Rows of other writers must not disappear, even if this table object has committed in between."""
+    """An overwrite must not remove rows of other writers that the table object has not read, even if the object has
+    committed since.
+    """
     write_deltalake(tmp_path, rows(1))
     table = DeltaTable(tmp_path)
     assert write_deltalake(table, rows(2), mode="append") == 1
@@ -188,7 +190,7 @@ def test_an_overwrite_is_based_on_what_was_read(tmp_path: Path) -> None:
     assert in_files(tmp_path) == [1, 2, 3]
     table.update_incremental()
     assert write_deltalake(table, rows(4), mode="overwrite") == 3
-    # A table object has seen the rows of its own overwrites.
+    # The rows of an object's own overwrite count as read.
     assert write_deltalake(table, rows(5), mode="overwrite") == 4
     created = DeltaTable.create(table, data=rows(6), mode="overwrite")
     assert in_files(tmp_path) == opened(table) == opened(created) == [6]
@@ -203,7 +205,9 @@ def test_an_overwrite_is_based_on_what_was_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", ["append", "delete", "partition"])
 def test_a_change_that_goes_on_to_rows_of_others_does_not_make_them_seen(tmp_path: Path, change: str) -> None:
-    """An overwrite's rows come from an earlier version, unless rows are read again."""
+    """If a change was applied to rows of other writers, these rows still count as not read, so an overwrite afterwards
+    conflicts.
+    """
     parts = pa.table({"id": [1, 2], "p": ["a", "b"]})
     write_deltalake(tmp_path, parts, partition_by=["p"])
     table = DeltaTable(tmp_path)
@@ -236,7 +240,7 @@ def test_a_change_that_goes_on_to_rows_of_others_does_not_make_them_seen(tmp_pat
 
 
 def test_an_overwrite_does_not_conflict_with_rows_that_were_only_moved(tmp_path: Path) -> None:
-    """Rows may be moved, for example, by an automatic compaction after the previous commit."""
+    """An overwrite does not conflict with rows that were only moved, for example by an automatic compaction."""
     configuration = {"delta.autoOptimize.autoCompact": "true"}
     write_deltalake(tmp_path, rows(0), configuration=configuration)
     table = DeltaTable(tmp_path)
@@ -281,7 +285,7 @@ def test_a_blind_append_goes_after_a_merge_of_what_was_read_before(tmp_path: Pat
 
 
 def test_threads_share_a_table(tmp_path: Path) -> None:
-    """Each thread sees at least its own commits, and no row is lost or doubled."""
+    """Threads use the same table object. Each sees at least its own commits, and no row is lost or doubled."""
     write_deltalake(tmp_path, rows(-1))
     table = DeltaTable(tmp_path)
 
@@ -302,7 +306,7 @@ def test_threads_share_a_table(tmp_path: Path) -> None:
 
 
 def test_many_appends_of_one_table_and_a_change_of_its_columns(tmp_path: Path) -> None:
-    """An append need not read the commits before it, but must not use an older schema."""
+    """An append does not need to read earlier commits, but it must use the current schema."""
     write_deltalake(tmp_path, rows(0))
     table = DeltaTable(tmp_path)
     for number in range(1, 30):
@@ -330,7 +334,9 @@ def without_vectors(table: DeltaTable) -> None:
 def test_an_overwrite_does_not_conflict_with_any_commit_of_a_change_before(
     tmp_path: Path, change: Change
 ) -> None:
-    """Some changes make several commits, or set the metadata."""
+    """An overwrite does not conflict with an earlier change by the same object, even if that change made several
+    commits or set the metadata.
+    """
     write_deltalake(tmp_path, rows(1))
     table = DeltaTable(tmp_path)
     change(table)
@@ -366,7 +372,7 @@ def test_rows_of_the_table_itself_are_read_before_they_are_replaced(tmp_path: Pa
 
 
 def expired(path: Path, kept: int) -> None:
-    """Deletes the log before version `kept`, as a clean-up does."""
+    """Deletes the log files before version `kept`, as a clean-up does."""
     DeltaTable(path, version=kept).create_checkpoint()
     for file in (path / "_delta_log").iterdir():
         if file.name[:20].isdigit() and int(file.name[:20]) < kept:

@@ -1,4 +1,4 @@
-"""Data files of other writers: the rows are the same with every encoding."""
+"""Data files of other writers are read correctly, whatever encodings they use."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ Write = Callable[[pa.Table, Path], None]
 
 
 def foreign(path: Path, schema: pa.Schema, write: Callable[[Path], None]) -> deltalog.DeltaTable:
-    """Returns a table of one file, which `write` writes."""
+    """Returns a table with one data file, which the function `write` writes."""
     crafted = CraftedTable(path, Schema.from_arrow(schema).to_json(), features=["timestampNtz"])
     write(path / "0.parquet")
     crafted.add("0.parquet")
@@ -90,7 +90,7 @@ def arrow(**options: Any) -> Write:
 
 
 def required(table: pa.Table, file: Path) -> None:
-    """Declares columns without nulls as required; their nested fields stay optional."""
+    """Returns the data with columns that have no nulls declared as required. Nested fields stay optional."""
     fields = [
         pa.field(field.name, field.type, nullable=table[field.name].null_count > 0) for field in table.schema
     ]
@@ -120,7 +120,7 @@ WRITERS: dict[str, Write] = {
     "required": required,
     **{codec: arrow(compression=codec) for codec in ("NONE", "SNAPPY", "GZIP", "BROTLI", "LZ4", "ZSTD")},
 }
-# Polars writes maps as lists of structs, which are not maps.
+# Polars writes maps as lists of structs, so they are left out.
 OTHERS = {
     "polars": (polars, [name for name in ROWS if name not in {"map", "deep"}]),
     "duckdb": (duck, list(ROWS)),
@@ -177,7 +177,9 @@ def test_encodings(column: str, encoding: str, tmp_path: Path) -> None:
 
 
 def test_schemas_that_grew_apart(tmp_path: Path) -> None:
-    """Files have unknown columns, another order, another case, or lack columns; the same for nested fields."""
+    """Some files have additional columns, lack columns, or have columns in a different order or in a different case.
+    The same is true for nested fields.
+    """
     stored = pa.table(
         {
             "OTHER": [1, 2],
@@ -222,11 +224,11 @@ def test_a_value_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
     ],
 )
 def test_old_calendars_of_spark(keys: dict[str, str], day: str, tmp_path: Path) -> None:
-    """The footer determines the calendar: the day is 1500-01-10 in the Gregorian calendar, and 1500-01-01 in the Julian
-    one.
+    """The Parquet footer tells which calendar a file uses. The same day is 1500-01-10 in the Gregorian calendar and
+    1500-01-01 in the Julian calendar.
 
-    Timestamps depend on a time zone, which a file of Spark 2.4 does not name: only a timestamp that does not need the
-    zone is read.
+    Old timestamps also depend on a time zone, which files of Spark 2.4 do not record, so only timestamps that do not
+    depend on the zone can be read.
     """
     table = CraftedTable(tmp_path, [field("day", "date"), field("at", "timestamp")])
     moments = pa.array([dt.datetime(1500, 1, 10, tzinfo=UTC)], pa.timestamp("us", "UTC"))

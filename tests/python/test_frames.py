@@ -1,4 +1,4 @@
-"""Data from pandas, polars, duckdb and pyarrow, and the tables that they create from our streams."""
+"""Data from pandas, polars, duckdb and pyarrow can be written, and these libraries can read our streams."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_table_is_a_source(tmp_path: Path) -> None:
     write_deltalake(tmp_path / "b", DeltaTable(tmp_path / "a"))
     write_deltalake(tmp_path / "b", DeltaTable(tmp_path / "a").to_arrow(["id"], "id = 1"), mode="append")
     assert len(pa.table(DeltaTable(tmp_path / "b"))) == 4
-    # The error of the source is not hidden behind another one.
+    # The error that the source raises is reported, not a later one.
     (tmp_path / "a" / data_files(tmp_path / "a")[0]).unlink()
     with pytest.raises(deltalog.MissingFileError, match="not there"):
         write_deltalake(tmp_path / "b", DeltaTable(tmp_path / "a"), mode="append")

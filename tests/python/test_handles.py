@@ -1,4 +1,6 @@
-"""Table objects: recent versions without a request, the commits of a log, and the operations that properties allow."""
+"""Table objects return a recent version without a request, the commits of the log, and whether properties allow an
+operation.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def append(path: Path, times: int = 1) -> None:
 
 
 def until(table: DeltaTable, version: int, max_age: float) -> None:
-    """Requests a recent version until it is `version`, for at most a minute."""
+    """Asks for a recent version again and again until it is `version`, for at most a minute."""
     deadline = time.monotonic() + 60
     while table.version() != version:
         assert time.monotonic() < deadline
@@ -118,7 +120,7 @@ for _ in range(2):
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no limit")
 @pytest.mark.parametrize("policy", ["classic", "v2"])
 def test_handles_keep_no_file_open(tmp_path: Path, policy: str) -> None:
-    """A process may have some hundred files open, and more handles of tables with checkpoints."""
+    """Table objects keep no files open, because a process may have more table objects than it may have open files."""
     write_deltalake(tmp_path, ONE, configuration={"delta.checkpointPolicy": policy})
     append(tmp_path, 11)
     DeltaTable(tmp_path).create_checkpoint()
@@ -126,8 +128,8 @@ def test_handles_keep_no_file_open(tmp_path: Path, policy: str) -> None:
 
 
 def test_a_handle_outlives_its_checkpoint(tmp_path: Path) -> None:
-    """The log before the handle's version is cleaned up. When the handle is refreshed, it continues with the next
-    checkpoint.
+    """A clean-up removes the log up to a version after the handle's. When the handle is refreshed, it continues from
+    the next checkpoint.
     """
     append(tmp_path, 6)
     DeltaTable(tmp_path, version=3).create_checkpoint()
@@ -223,7 +225,7 @@ def test_whether_a_table_exists_is_one_listing(tmp_path: Path) -> None:
 
 
 class Ours(DeltaTable):
-    """A class defined by a user."""
+    """A user's subclass of `DeltaTable`."""
 
 
 def test_a_copy_and_what_comes_from_a_pickle_have_the_class_of_the_table(tmp_path: Path) -> None:
@@ -238,7 +240,9 @@ def test_a_copy_and_what_comes_from_a_pickle_have_the_class_of_the_table(tmp_pat
 
 
 def test_a_copy_keeps_what_a_pickle_leaves_out(tmp_path: Path) -> None:
-    """Staged commits and storage options are not pickled, because they belong to the process."""
+    """A copy keeps staged commits and storage options, although they are not pickled, because they belong to the
+    process.
+    """
     append(tmp_path)
     table = DeltaTable(tmp_path, staged_commits=[])
     with pytest.raises(UnsupportedFeatureError, match="staged commits cannot be pickled") as caught:

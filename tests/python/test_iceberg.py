@@ -1,5 +1,6 @@
-"""Tables with Iceberg compatibility (PROTOCOL, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the
-protocol's requests for comments)."""
+"""Tables with Iceberg compatibility (PROTOCOL, "Iceberg Compatibility V1", "Iceberg Compatibility V2"; protocol RFC
+"Iceberg Compatibility V3").
+"""
 
 from __future__ import annotations
 
@@ -49,7 +50,9 @@ def rows(table: DeltaTable) -> list[dict[str, Any]]:
 
 
 def check_files(table: DeltaTable) -> None:
-    """Each file has the ids of the log, which are different for each column and part."""
+    """Checks that each file has the field ids of the log, and that each column and each part of a column has a
+    different id.
+    """
     expected = log_ids(table)
     assert len(set(expected.values())) == len(expected)
     assert max(expected.values()) <= int(table.metadata().configuration["delta.columnMapping.maxColumnId"])
@@ -70,7 +73,8 @@ def test_a_new_table_keeps_to_the_rules(tmp_path: Path, version: str, data: pa.T
     check_files(table)
     ids = log_ids(table)
     assert len(ids) == (2 if version == V1 else 11)
-    # "placed *after* the data columns", with the value that the log has: an empty string is NULL.
+    # Partition columns are "placed *after* the data columns", with the values of the log, in which an empty string is
+    # NULL.
     partition = json.loads(table.schema().to_json())["fields"][1]["metadata"][
         "delta.columnMapping.physicalName"
     ]
@@ -99,7 +103,7 @@ def test_new_columns_get_ids_for_their_parts(tmp_path: Path) -> None:
     write_deltalake(tmp_path, more, mode="append", schema_mode="merge")
     table = DeltaTable(tmp_path)
     after = log_ids(table)
-    # The ids are for "added" and "added.element", and for "merged", its key, its value and the value's element.
+    # These are the ids of "added" and "added.element", and of "merged", its key, its value and the value's element.
     assert before.items() <= after.items()
     assert len(after) == len(before) + 2 + 4
     check_files(table)
@@ -162,7 +166,7 @@ def test_changes_that_a_version_forbids_are_refused(tmp_path: Path) -> None:
         table.alter.set_table_properties({"delta.enableDeletionVectors": "true"})
     with refused(tmp_path / "v2", InvalidArgumentError, "exclude each other"):
         table.alter.set_table_properties({V1: "true"})
-    # The feature alone does not mean that vectors are used.
+    # The table may have the feature for deletion vectors, as long as they are not enabled.
     table.alter.add_feature("deletionVectors")
     write_deltalake(tmp_path / "v2", FLAT, mode="append")
 
@@ -181,7 +185,9 @@ def test_only_type_changes_of_iceberg(tmp_path: Path) -> None:
 
 
 def test_partition_columns_keep_their_names_in_a_replacement(tmp_path: Path) -> None:
-    """The protocol's section has this example: a column with another name is refused, another type is not."""
+    """The protocol's section has this example: replacing a partition column with a column of another name is refused,
+    but a different type is allowed.
+    """
     created(tmp_path, V1, FLAT)
     other = FLAT.rename_columns(["id", "q"])
     with refused(tmp_path, InvalidArgumentError, "partitioned by p .* partitioned by q"):
@@ -210,12 +216,12 @@ def test_an_empty_table_becomes_compatible(tmp_path: Path) -> None:
 def test_files_must_comply_when_the_compatibility_begins(tmp_path: Path) -> None:
     table = created(tmp_path / "ended")
     table.alter.unset_table_properties([V2])
-    # Old files lack the partition column and the ids of parts.
+    # The old files lack the partition column and the field ids of parts.
     write_deltalake(tmp_path / "ended", NESTED, mode="append")
     assert len(file_ids(Path(adds_of(tmp_path / "ended")[-1]))) == 5
     with refused(tmp_path / "ended", InvalidArgumentError, "does not have the partition column 'p'"):
         DeltaTable(tmp_path / "ended").alter.set_table_properties({V2: "true"})
-    # The error suggests replacing the table.
+    # The table can be replaced, as the error suggests.
     DeltaTable.create(
         tmp_path / "ended", data=NESTED, partition_by=["p"], configuration={V2: "true"}, mode="overwrite"
     )
@@ -241,7 +247,7 @@ def test_files_must_comply_when_the_compatibility_begins(tmp_path: Path) -> None
 
 
 def adds_of(path: Path) -> list[str]:
-    """The files of the newest version, ending with the newest commit's."""
+    """Returns the `add` actions of the newest version, those of the newest commit last."""
     version = DeltaTable(path).version()
     return [str(path / add["path"]) for number in range(version + 1) for add in adds(path, number)]
 
@@ -263,7 +269,9 @@ def test_files_without_their_number_of_rows_must_not_be_there(tmp_path: Path) ->
 
 
 def test_rows_that_are_added_meanwhile_are_a_conflict(tmp_path: Path) -> None:
-    """Rows that are added in the meantime may be in files that do not comply."""
+    """If another writer adds rows while the compatibility is enabled, there is a conflict, because its files may not
+    comply.
+    """
     write_deltalake(tmp_path, FLAT, configuration={MAPPED: "name"})
     table = DeltaTable(tmp_path)
     write_deltalake(tmp_path, FLAT, mode="append")
@@ -303,7 +311,7 @@ def test_version_3_tracks_rows_and_gives_their_columns_the_ids_of_iceberg(tmp_pa
         return {row["_row_id"]: (row["id"], row["_row_commit_version"]) for row in found}
 
     before = tracked()
-    # The files of NULL and of 'a' also have other rows, which are copied or kept.
+    # The files of the partitions NULL and 'a' also have other rows, which are copied or kept.
     write_deltalake(tmp_path, NESTED.slice(2, 1), mode="overwrite", predicate="id = 3")
     after = tracked()
     assert {key: row for key, row in before.items() if row[0] != 3}.items() <= after.items()
@@ -336,7 +344,7 @@ def test_version_3_allows_deletion_vectors_and_variants(tmp_path: Path) -> None:
     assert [value for _, value in found if value] == values
     assert [key for key, value in found if not value] == [1, 3]
     check_files(table)
-    # The two parts of a variant have no ids: to Iceberg it is one column.
+    # The two parts of a variant have no field ids, because Iceberg treats a variant as one column.
     (name,) = (
         field["metadata"]["delta.columnMapping.physicalName"]
         for field in json.loads(table.schema().to_json())["fields"]
@@ -376,7 +384,7 @@ def test_a_table_of_version_2_gets_version_3(tmp_path: Path) -> None:
     found = pa.table(DeltaTable(tmp_path / "t").to_arrow(columns=["id"], row_ids=True))
     assert len(set(found.column("_row_id").to_pylist())) == 6
 
-    # Rows that were copied before have ids in columns that Iceberg would not find.
+    # Rows that were copied earlier have their row ids in columns whose field ids Iceberg does not know.
     table = created(tmp_path / "copied", V2, FLAT, **{TRACKED: "true"})
     write_deltalake(tmp_path / "copied", FLAT, mode="append")
     write_deltalake(tmp_path / "copied", FLAT.slice(0, 0), mode="overwrite", predicate="id = 3")

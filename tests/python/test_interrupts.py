@@ -1,5 +1,5 @@
-"""Ctrl-C during calls on the local file system. A statement takes effect once or not at all, and its exception states
-which.
+"""Ctrl-C during calls on the local file system. An interrupted statement takes effect once or not at all, and its
+exception says which.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def made(path: Path, files: int) -> DeltaTable:
 
 
 def test_an_interrupted_update_counts_once_or_not_at_all(tmp_path: Path) -> None:
-    """The signal may arrive at any time. An early signal stops the call, which leaves no files."""
+    """The signal may arrive at any time. If it arrives early, the call stops and leaves no files behind."""
     path = tmp_path / "t"
     made(path, 12)
     expected, stopped = 0, 0
@@ -51,14 +51,14 @@ def test_an_interrupted_update_counts_once_or_not_at_all(tmp_path: Path) -> None
 
 
 def wait() -> None:
-    """Waits in short steps, because a signal that comes just before a wait is handled only after it."""
+    """Waits in short steps, because a signal that arrives just before a wait is handled only when the wait ends."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         time.sleep(0.01)
 
 
 def test_another_thread_is_not_interrupted(tmp_path: Path) -> None:
-    """Python runs the handlers of signals on its main thread."""
+    """Ctrl-C does not interrupt calls on other threads, because Python runs signal handlers on the main thread."""
     table = made(tmp_path / "t", 30)
     outcomes: list[object] = []
     thread = threading.Thread(target=lambda: outcomes.append(table.update({"n": "n + 1"})))
@@ -71,7 +71,9 @@ def test_another_thread_is_not_interrupted(tmp_path: Path) -> None:
 
 
 def test_a_source_that_reads_tables_is_interrupted(tmp_path: Path) -> None:
-    """The inner call receives the signal, and the outer one raises the exception."""
+    """A write whose source reads a table is interrupted. The inner call notices the signal, and the outer call raises
+    the exception.
+    """
     inner = made(tmp_path / "inner", 30)
     before = tree(tmp_path)
     schema = pa.schema([("p", pa.int64()), ("n", pa.int64())])

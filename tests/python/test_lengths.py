@@ -57,7 +57,9 @@ def test_keys_that_become_equal_are_refused(path: Path) -> None:
     ids=["moved", "added"],
 )
 def test_fields_beside_a_length_are_not_changed(path: Path, change: Callable[[TableAlterer], object]) -> None:
-    """Spark reads the fields of such a struct from the text with the lengths, which these changes do not update."""
+    """Spark reads the fields of a struct with `char` or `varchar` from a separate type string. Changes of such a
+    struct are refused, because they would not update that string.
+    """
     with pytest.raises(UnsupportedFeatureError, match=r"could not be written after the change.*'s'"):
         change(DeltaTable(path).alter)
     assert DeltaTable(path).version() == 0
@@ -72,8 +74,8 @@ def test_fields_that_others_have_moved_are_not_guessed(tmp_path: Path) -> None:
 
 
 def test_what_is_hidden_by_null_is_no_value(path: Path) -> None:
-    """The memory behind a NULL struct or list, and the memory before and after a slice, may contain anything; it is not
-    checked.
+    """Lengths are checked only for real values. The memory behind a NULL struct or list, or outside of a slice, may
+    contain anything.
     """
     too_long = pa.array(["much too long"] * 3)
     hidden = pa.array([True, False, True])

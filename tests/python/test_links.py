@@ -1,6 +1,8 @@
-"""Links and special files within a table: nothing outside of it is read, written or deleted, and nothing hangs.
+"""If a table contains links and special files, nothing outside of the table is read, written or deleted, and no call
+hangs.
 
-Protocol: "Data Files" are relative to the table's root. The root may be a link; what is within it may not.
+Protocol: "Data Files" are relative to the table's root. The root itself may be a link, but the files and directories
+in it may not.
 """
 
 from __future__ import annotations
@@ -83,7 +85,7 @@ def age(*paths: Path) -> None:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A directory beside the table, with a file that nothing may touch."""
+    """Creates a directory beside the table, with a file that must not be touched."""
     age(data(tmp_path / "outside" / "precious.parquet"))
     return tmp_path / "outside"
 
@@ -123,7 +125,9 @@ def test_vacuum_deletes_nothing_behind_a_link(table: Path, outside: Path) -> Non
 
 @pytest.mark.parametrize("source", ["log", "inventory", "listing"])
 def test_vacuum_leaves_tables_within_the_table_alone(table: Path, source: str) -> None:
-    """Deletions by the log must not affect the files of another table that it names."""
+    """If a directory of the table contains another table, a VACUUM must not delete its files, even if the log names
+    them.
+    """
     file = data(table / "a.parquet")
     log(
         table,
@@ -191,7 +195,7 @@ def test_manifests_are_not_written_through_a_link(table: Path, outside: Path) ->
 
 @pytest.mark.parametrize("path", ["a%0As3://elsewhere/x.parquet", "a%1B"])
 def test_manifests_have_a_line_for_each_file(table: Path, path: str) -> None:
-    """Engines that read manifests trust their contents."""
+    """Engines trust manifests, so a manifest must have exactly one line for each file, whatever its name is."""
     file = data(table / "a.parquet")
     log(table, [PROTOCOL, metadata(), add(path, file)])
     with pytest.raises(UnsupportedFeatureError, match="control characters"):
@@ -256,7 +260,9 @@ def loop(path: Path) -> None:
     ],
 )
 def test_special_files_are_refused_at_once(table: Path, make: Callable[[Path], None], name: str) -> None:
-    """Reading a pipe would block, and a device has no end. Such checksums and checkpoints may be ignored."""
+    """Pipes and devices are refused at once, because reading a pipe would block and a device has no end. As checksums
+    and checkpoints they may be ignored.
+    """
     file = data(table / "a.parquet")
     log(table, [PROTOCOL, metadata(), add("a.parquet", file)])
     (table / name).unlink(missing_ok=True)

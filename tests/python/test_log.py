@@ -1,4 +1,4 @@
-"""The content of the log: actions, history, checksums, staged commits, and checkpoints that cannot be read."""
+"""Functions that use the log: actions, history, checksums, clean-up, staged commits, and unreadable checkpoints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.python.place import actions, commit_file
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """A table of twelve versions with one row each, and a checkpoint at version 10."""
+    """Creates a table of twelve versions with one row each, and a checkpoint at version 10."""
     path = tmp_path / "my table"
     for version in range(12):
         write_deltalake(path, pa.table({"id": [version]}), mode="append")
@@ -32,13 +32,13 @@ def ids(table: DeltaTable) -> list[int]:
 
 
 def rewritten(table: Path, version: int, change: Any) -> None:
-    """Replaces the actions of a commit by the result of `change`."""
+    """Replaces the actions of a commit with the result of `change`."""
     lines = [json.dumps(action) for action in change(actions(table, version))]
     commit_file(table, version).write_text("\n".join(lines) + "\n")
 
 
 def test_every_version_has_a_checksum_however_many_files_an_optimize_removes(tmp_path: Path) -> None:
-    """If a table has more than twenty files, checksums do not list them: they are computed from the files that commits
+    """If a table has more than twenty files, checksums do not list them, and are computed from the files that commits
     add and remove.
     """
     for version in range(25):
@@ -53,7 +53,9 @@ def test_every_version_has_a_checksum_however_many_files_an_optimize_removes(tmp
 
 
 def test_the_history_begins_with_the_log(table: Path) -> None:
-    """A clean-up has kept versions 10 and 11. An earlier commit is left over."""
+    """A clean-up has kept versions 10 and 11, and has failed to delete one earlier commit. The history begins with
+    version 10.
+    """
     for version in range(10):
         if version != 3:
             commit_file(table, version).unlink()
@@ -65,8 +67,8 @@ def test_the_history_begins_with_the_log(table: Path) -> None:
 
 @pytest.fixture
 def late(table: Path) -> Path:
-    """A clean-up has left version 10 and later ones, and a slow writer has written a checkpoint of version 3 since. The
-    commit of that version is left over.
+    """A clean-up has kept versions 10 and later. Afterwards a slow writer has written a checkpoint of version 3, whose
+    commit still exists.
     """
     DeltaTable(table, version=3).create_checkpoint()
     for version in range(10):
@@ -76,7 +78,7 @@ def late(table: Path) -> Path:
 
 
 def test_versions_below_a_late_checkpoint_are_not_found(late: Path) -> None:
-    """PROTOCOL, "Metadata Cleanup": missing commits before a checkpoint do not mean damage."""
+    """PROTOCOL, "Metadata Cleanup": commits may be missing before a checkpoint, so the log is not damaged."""
     ranges = "the readable versions are 3 and 10 to 11"
     opened = DeltaTable(late)
     assert [ids(DeltaTable(late, version=version)) for version in (3, 10)] == [
@@ -91,7 +93,7 @@ def test_versions_below_a_late_checkpoint_are_not_found(late: Path) -> None:
             opened.restore(version)
     with pytest.raises(deltalog.VersionNotFoundError, match=r"not exist yet: .* are 3 and 10 to 11"):
         DeltaTable(late, version=12)
-    # The newest version needs this commit.
+    # The newest version needs this commit, so its absence is an error.
     commit_file(late, 11).rename(commit_file(late, 12))
     with pytest.raises(deltalog.CorruptLogError, match="version 11 is missing"):
         DeltaTable(late)
@@ -123,8 +125,8 @@ def test_times_and_changes_below_a_late_checkpoint_are_not_found(late: Path) -> 
 
 
 def test_a_checksum_without_a_version_changes_nothing(table: Path) -> None:
-    """PROTOCOL, "Version Checksum File": a checksum belongs to its version. If a commit is removed by hand, its
-    checksum remains. No later checksum is derived from it.
+    """PROTOCOL, "Version Checksum File": if a commit is removed by hand, its checksum remains without a version. It is
+    not used, and no later checksum is derived from it.
     """
     checksum = (table / "_delta_log" / f"{11:020}.crc").read_text()
     (table / "_delta_log" / f"{13:020}.crc").write_text(checksum.replace('"numFiles":12', '"numFiles":99'))
@@ -239,7 +241,9 @@ def test_a_version_is_compared_with_its_checksum(table: Path) -> None:
 
 
 def test_the_order_of_features_is_no_difference(tmp_path: Path) -> None:
-    """Protocol, "Protocol Evolution": features are sets. The JVM connector orders them by their hashes."""
+    """Protocol, "Protocol Evolution": the order of features does not matter. The JVM connector orders them by their
+    hashes.
+    """
     properties = {"delta.enableDeletionVectors": "true", "delta.columnMapping.mode": "name"}
     write_deltalake(tmp_path, pa.table({"id": [1]}), configuration=properties)
     file = tmp_path / "_delta_log" / f"{0:020}.crc"
@@ -264,25 +268,27 @@ def test_a_checkpoint_of_the_open_version(table: Path) -> None:
         commit_file(table, version).unlink()
     assert ids(DeltaTable(table, version=5)) == list(range(6))
     assert ids(DeltaTable(table, version=7)) == list(range(8))
-    # The hint still names the newer one.
+    # The hint still names the newer checkpoint.
     assert json.loads((table / "_delta_log" / "_last_checkpoint").read_text())["version"] == 10
 
 
 @pytest.mark.parametrize("damage", [b"", b"PAR1", b"x" * 5000])
 def test_an_unreadable_checkpoint_is_replaced_by_the_commits(table: Path, damage: bytes) -> None:
     (table / "_delta_log" / f"{10:020}.checkpoint.parquet").write_bytes(damage)
-    # A checksum has protocol and metadata, so that opening the table would not read the checkpoint.
+    # The checksum is removed. It has protocol and metadata, so opening the table would not read the checkpoint.
     (table / "_delta_log" / f"{11:020}.crc").unlink()
     assert ids(DeltaTable(table)) == list(range(12))
     for version in range(10):
         commit_file(table, version).unlink()
-    # It is opened by its version, because this process already knows the newest one.
+    # The table is opened by version, because this process has already read the newest version.
     with pytest.raises(deltalog.CorruptLogError, match="version 0" if not damage else "version 10"):
         ids(DeltaTable(table, version=11 if damage else None))
 
 
 def test_a_table_that_a_catalog_manages(table: Path) -> None:
-    """Table feature `catalogManaged`: the table can only be read with the catalog's commits."""
+    """Table feature `catalogManaged`: the table can only be read if the commits that the catalog has staged are
+    passed.
+    """
 
     def managed(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
         features = ["catalogManaged"]
@@ -328,7 +334,7 @@ def test_a_cleaned_up_log_reports_the_readable_versions(table: Path) -> None:
 
 
 def ages(table: Path, days: dict[int, float]) -> None:
-    """Sets the times of commits to this many days ago."""
+    """Sets the times of commits to this many days in the past."""
     for version, age in days.items():
         time = datetime.now(tz=UTC).timestamp() - age * 24 * 3600
         os.utime(commit_file(table, version), (time, time))
@@ -396,8 +402,8 @@ def test_logs_are_compacted(table: Path) -> None:
 def test_in_commit_timestamps_increase_although_the_commit_before_is_gone(
     tmp_path: Path, has_commit: bool
 ) -> None:
-    """PROTOCOL, "Writer Requirements for In-Commit Timestamps". The previous commit was made with a clock that is
-    ahead, and its checksum has the same time.
+    """PROTOCOL, "Writer Requirements for In-Commit Timestamps". The previous commit was made with a clock that was
+    ahead, and then removed. Its checksum still has its time, so the next timestamp is later.
     """
     ahead = 4_102_444_800_000
     rows = pa.table({"id": [1]})

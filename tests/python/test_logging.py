@@ -1,4 +1,4 @@
-"""Warnings of the core reach Python's `logging` from any thread, no matter which thread holds the interpreter lock."""
+"""The core's warnings reach Python's `logging` from any thread, no matter which thread holds the interpreter lock."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ import pytest
 from deltalog import DeltaTable, _internal, write_deltalake
 
 VERSIONS = 13
-"""The number of versions of the table, which has a checkpoint at version 10."""
+"""The number of versions that the table has. It has a checkpoint at version 10."""
 
 
 class Records(logging.Handler):
-    """A handler that keeps the records, with the thread that delivered each."""
+    """A logging handler that keeps the records, each with the thread that delivered it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Records(logging.Handler):
         self.records.append(record)
 
     def wait_for(self, number: int) -> list[logging.LogRecord]:
-        """Waits until there are `number` records, because records of other threads arrive with a delay."""
+        """Waits until there are `number` records. Records of other threads arrive with a delay."""
         until = time.monotonic() + 30
         while len(self.records) < number and time.monotonic() < until:
             time.sleep(0.01)
@@ -64,7 +64,7 @@ def spoil_hint(table: Path) -> None:
 
 
 def spoil_paths(table: Path) -> None:
-    """Damages the paths in the checkpoint, but not its protocol and metadata. So the damage is only noticed when the
+    """Damages the paths in the checkpoint, but not its protocol and metadata, so the damage is noticed only when the
     first row is read.
     """
     file = table / "_delta_log" / f"{10:020}.checkpoint.parquet"
@@ -121,7 +121,7 @@ def test_python_levels_apply_at_any_time(table: Path, records: Records) -> None:
         DeltaTable(table)
         assert records.records == []
         logger.setLevel(logging.NOTSET)
-        # A table that the process knows is opened without the hint.
+        # Opening a table that the process has already read does not read the hint.
         _internal.forget_snapshots()
         DeltaTable(table)
         assert len(records.records) == 1
@@ -140,9 +140,9 @@ def test_each_thread_logs_its_own_warnings(table: Path, records: Records) -> Non
 
     with ThreadPoolExecutor(8, thread_name_prefix="reader") as pool:
         names = set(pool.map(open_it, range(8), timeout=120))
-    # A thread that finds the table open does not read the hint.
+    # Each thread has its own table, because a thread that finds a table already open does not read the hint.
     assert 1 <= len(records.records) <= 8
-    # A call also delivers records that another thread has just queued.
+    # A call also delivers records that other threads have just queued.
     assert {record.threadName for record in records.records} <= names
 
 
@@ -156,8 +156,8 @@ def without_the_interpreter(stream: Any) -> int:
 
 @pytest.mark.parametrize("take", [holding_the_interpreter, without_the_interpreter])
 def test_a_warning_from_within_a_stream(table: Path, records: Records, take: Callable[[Any], int]) -> None:
-    """The consumer of a stream waits for us and may hold the interpreter lock, so we must not wait for the
-    lock.
+    """The consumer of a stream waits for the core, and may hold the interpreter lock, so the core must not wait for
+    the lock to log a warning.
     """
     spoil_paths(table)
     stream = DeltaTable(table).files()
@@ -208,7 +208,9 @@ def test_ctrl_c_in_a_handler_stops_the_call(table: Path, records: Records) -> No
 
 
 def test_a_handler_that_stops_does_not_hide_a_commit(tmp_path: Path, records: Records) -> None:
-    """The next call stops instead."""
+    """If a logging handler raises KeyboardInterrupt while a commit is made, the commit's call succeeds, and the next
+    call is interrupted instead.
+    """
 
     def stop(_: logging.LogRecord) -> bool:
         raise SystemExit
@@ -216,7 +218,7 @@ def test_a_handler_that_stops_does_not_hide_a_commit(tmp_path: Path, records: Re
     path = tmp_path / "t"
     for version in range(10):
         write_deltalake(path, pa.table({"id": [version]}), mode="append")
-    # The checkpoint that is due cannot be written to this name.
+    # The name of the checkpoint that is due is taken, so it cannot be written, and a warning is logged.
     (path / "_delta_log" / f"{10:020}.checkpoint.parquet" / "not empty").mkdir(parents=True)
     records.addFilter(stop)
     assert write_deltalake(path, pa.table({"id": [10]}), mode="append") == 10
@@ -248,7 +250,7 @@ def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_nothing_is_lost_at_the_end_of_the_process(table: Path) -> None:
-    """Without any configuration Python prints warnings to stderr."""
+    """Warnings are not lost when the process ends. Without any configuration, Python prints them to stderr."""
     spoil_paths(table)
     ran = run(
         "import sys, deltalog, polars\npolars.DataFrame(deltalog.DeltaTable(sys.argv[1]).files())", table

@@ -1,4 +1,4 @@
-"""Manifests for engines that read Hive's `SymlinkTextInputFormat`."""
+"""Manifests, which engines read through Hive's `SymlinkTextInputFormat`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def manifests(path: Path) -> dict[str, list[str]]:
 
 
 def ids(path: Path) -> list[int]:
-    """Reads the table like an engine that only knows manifests."""
+    """Reads the table like an engine that only uses manifests."""
     files = [file.removeprefix("file:") for lines in manifests(path).values() for file in lines]
     tables = [pq.read_table(file, partitioning=None) for file in files]
     return sorted(number for table in tables for number in table["id"].to_pylist())
@@ -120,7 +120,7 @@ def test_a_shallow_clone_keeps_manifests_of_files_elsewhere(tmp_path: Path) -> N
     ],
 )
 def test_a_manifest_sends_no_engine_outside_of_the_table(tmp_path: Path, path: str, words: str) -> None:
-    """Engines read the files that manifests name with their own credentials."""
+    """Manifests have no paths outside of the table, because engines would read them with their own credentials."""
     root = tmp_path / "t"
     write_deltalake(root, ROWS, configuration={ENABLED: "true"})
     before = manifests(root)
@@ -129,7 +129,7 @@ def test_a_manifest_sends_no_engine_outside_of_the_table(tmp_path: Path, path: s
     (log / f"{1:020}.json").write_text(json.dumps({"add": add}) + "\n")
     with pytest.raises(UnsupportedFeatureError, match=words):
         DeltaTable(root).generate()
-    write_deltalake(root, ROWS, mode="append")  # The commit stands, the manifests stay as they were.
+    write_deltalake(root, ROWS, mode="append")  # The commit succeeds, and the manifests stay as they were.
     assert (DeltaTable(root).version(), manifests(root)) == (2, before)
 
 

@@ -1,4 +1,4 @@
-"""MERGE, with and without deletion vectors, against a naive model of rows."""
+"""MERGE, with and without deletion vectors, is compared with a naive model of rows."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_null_key_matches_nothing(tmp_path: Path, properties: dict[str, str]) 
     source: list[Row] = [(None, "x", 0), (1, "y", 0)]
     merging(table, source).when_matched_delete().when_not_matched_insert_all().execute()
     assert content(table) == in_order([*ROWS[1:], source[0]])
-    # With <=>, a NULL of the table has a match.
+    # With <=>, NULL matches NULL.
     again = merging(table, [(None, "w", 7)], "target.id <=> source.id AND target.p = 'b'")
     assert metrics(again.when_matched_update({"n": "source.n"}).execute())["numTargetRowsUpdated"] == 1
 
@@ -107,7 +107,7 @@ def test_several_matches_are_refused_unless_rows_are_only_deleted(
     # Rows with a match are not changed.
     inserted = metrics(merging(table, [(2, "", 0), (2, "", 1)]).when_not_matched_insert_all().execute())
     assert inserted["numTargetRowsInserted"] == 0
-    # Two rows of the table may match one row of the source.
+    # One row of the source may match two rows of the table.
     deltalog.write_deltalake(tmp_path, rows_of([(2, "again", 5)]), mode="append")
     table.update_incremental()
     done = metrics(merging(table, [(2, "q", 1)]).when_matched_update({"p": "source.p"}).execute())
@@ -148,7 +148,7 @@ def test_files_without_a_key_of_the_source_are_not_read(tmp_path: Path) -> None:
     for path in table.file_uris():
         if path not in paths or path in table.file_uris("id >= 40"):
             Path(path.removeprefix("file://")).write_bytes(b"nothing that could be read")
-    # The keys are compared as a list, and as a range.
+    # Files are skipped by a list of the keys, and, if there are many, by their range.
     merging(table, [(20, "x", 0), (31, "y", 0)]).when_matched_update_all().execute()
     many: list[Row] = [(20 + key % 19, "z", key) for key in range(19)]
     merge = merging(table, many, "target.id = source.id AND target.id < 40").when_matched_update({"p": "'r'"})
@@ -158,7 +158,7 @@ def test_files_without_a_key_of_the_source_are_not_read(tmp_path: Path) -> None:
 
 
 def both(a: int | None, b: int | None, holds: Callable[[int, int], bool]) -> bool:
-    """Returns whether two values are not NULL and `holds` is true for them."""
+    """Returns whether neither of two values is NULL and `holds` is true for them."""
     return a is not None and b is not None and holds(a, b)
 
 
@@ -173,7 +173,7 @@ CONDITIONS: list[tuple[str, Callable[[Row, Row], bool]]] = [
         "target.id = source.id AND target.p = source.p",
         lambda t, s: None not in (t[0], t[1]) and t[:2] == s[:2],
     ),
-    # The condition has no equality between a value of one table and a value of the other.
+    # These conditions have no equality between a value of the source and a value of the target.
     (
         "target.id + 1 < source.id AND source.id < target.id + 3",
         lambda t, s: both(t[0], s[0], lambda a, b: a + 1 < b < a + 3),
@@ -183,7 +183,7 @@ CONDITIONS: list[tuple[str, Callable[[Row, Row], bool]]] = [
 
 
 class ModelClause(NamedTuple):
-    """A clause in SQL and in Python. `change` returns the new row, or None for a DELETE."""
+    """A clause of a MERGE, in SQL and in Python. `change` returns the new row, or None for a DELETE."""
 
     when: str
     predicate: str | None
@@ -244,7 +244,9 @@ def played(
     matches: Callable[[Row, Row], bool],
     clauses: list[ModelClause],
 ) -> tuple[list[Row], Counter[tuple[Any, ...]]] | None:
-    """Returns the rows and the changes after a MERGE; None if a row has several matches and a clause applies to it."""
+    """Returns the rows and the changes that a MERGE should give; None if it must fail, because a clause applies to a
+    row with several matches.
+    """
     of_kind = {
         kind: [clause for clause in clauses if clause.when == kind]
         for kind in ("matched", "inserted", "by source")
@@ -405,7 +407,7 @@ def test_changed_rows_keep_their_ids_and_new_ones_get_theirs(
 
 
 def test_sources_of_every_kind(tmp_path: Path) -> None:
-    """A stream is read once; its types are converted as for other writes."""
+    """The source can be any kind of data. A stream is read only once, and types are converted as for other writes."""
     table = created(tmp_path, FILES, VECTORS)
     schema = pa.schema([("ID", pa.int32()), ("p", pa.dictionary(pa.int8(), pa.string())), ("n", pa.uint8())])
     batches = [
@@ -465,7 +467,7 @@ def test_merges_of_the_same_key_conflict(tmp_path: Path) -> None:
         merging(table, [row]).when_matched_update_all().when_not_matched_insert_all().execute()
 
     upsert(first, (30, "new", 0))
-    # One statement is about another key, the other one about another row of the same file.
+    # These statements use a different key, or change a different row of the same file, so they do not conflict.
     upsert(second, (31, "new", 0))
     upsert(third, (1, "changed", 0))
     files = data_files(tmp_path)
@@ -523,7 +525,9 @@ WIDENED = {"delta.enableTypeWidening": "true"}
     [{}, VECTORS, {**FEED, **MAPPED}, {**VECTORS, **FEED, **TRACKED, **MAPPED}, {**WIDENED, **FEED}],
 )
 def test_new_columns_come_in_the_commit_of_the_merge(tmp_path: Path, properties: dict[str, str]) -> None:
-    """This includes nested fields, and wider types if the table allows them."""
+    """A MERGE commits new columns together with its rows. These may be nested fields, or wider types if the table
+    allows them.
+    """
     nested = pa.struct([pa.field("x", pa.int64())])
     schema = pa.schema(
         [
@@ -612,7 +616,9 @@ CHANGES: dict[str, Callable[[DeltaTable], object]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_another_change_of_the_metadata_meanwhile_is_a_conflict(tmp_path: Path, change: str) -> None:
-    """The new columns were added to the earlier metadata."""
+    """If another writer changes the metadata during a MERGE that adds columns, there is a conflict, because the new
+    columns were added to the earlier metadata.
+    """
     table = created(tmp_path, FILES, {})
     source = Interfering(pa.table({"id": [1], "more": [1]}), lambda: CHANGES[change](DeltaTable(tmp_path)))
     merge = table.merge(source, "target.id = source.id", merge_schema=True)
@@ -624,7 +630,7 @@ def test_another_change_of_the_metadata_meanwhile_is_a_conflict(tmp_path: Path, 
 
 
 def test_a_merge_is_executed_once(tmp_path: Path) -> None:
-    """A reader that was already read has no rows left, so no row of the table would have a match."""
+    """A MERGE cannot be executed twice. A source that was already read may have no rows left, so no row would match."""
     rows = pa.table({"id": [1, 2]})
     deltalog.write_deltalake(tmp_path, rows)
     table = DeltaTable(tmp_path)

@@ -1,4 +1,4 @@
-"""A table object moves between versions, and to other processes."""
+"""Table objects move between versions, and are pickled for other processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def append(table: Path, number: int) -> None:
 
 
 class Slow:
-    """A snapshot whose first refresh has read the log but has not returned yet."""
+    """A snapshot whose first refresh waits after it has read the log."""
 
     def __init__(self, snapshot: Any) -> None:
         self._snapshot = snapshot
@@ -107,7 +107,9 @@ def test_a_pickled_table_is_at_its_version(tmp_path: Path) -> None:
 
 
 def test_a_table_that_was_replaced_is_not_the_pickled_one(tmp_path: Path) -> None:
-    """Whether the other table has as many versions or fewer."""
+    """A pickled table cannot be opened if another table has replaced it, whether that table has the same number of
+    versions or fewer.
+    """
     path = tmp_path / "table"
     append(path, 0)
     append(path, 1)

@@ -1,4 +1,4 @@
-"""UPDATE and MERGE assign arrays, structs and maps, as SQL and as Python values, and NULL instead of them."""
+"""UPDATE and MERGE can assign arrays, structs, maps and NULL, both as SQL and as Python values."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_null_is_assigned(tmp_path: Path, column: str) -> None:
     assert [row[column] for row in rows(table).values()] == [None, None, None]
 
 
-# Each SQL text with the equal Python value, and the stored value.
+# Each entry has a SQL expression, the equivalent Python value, and the value that is stored.
 VALUES: dict[str, tuple[str, Any, Any]] = {
     "texts": ("l", ["a", "it's \\ \"b\"", None, ""], ["a", "it's \\ \"b\"", None, ""]),
     "a tuple": ("l", ("a", "b"), ["a", "b"]),

@@ -1,4 +1,4 @@
-"""What notebooks show of a table, which may come from a stranger."""
+"""The HTML that notebooks show for tables. A table may come from an untrusted source."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EVIL = '<img src=x onerror="alert(1)">&amp;\u202e\x1b[31m'
 
 
 class Parsed(HTMLParser):
-    """The elements of a page, and its text."""
+    """Collects the elements of a page and its text."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Opening a table, and the table's information about itself."""
+"""Tables are opened, and return information about themselves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DAY = 86_400
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """A table of three versions, committed on the first three days of 1971."""
+    """Creates a table of three versions, committed on the first three days of 1971."""
     path = tmp_path / "my table"
     for version in range(3):
         write_deltalake(path, pa.table({"id": [version]}), mode="append")
@@ -60,7 +60,7 @@ def test_the_error_for_an_absent_version_names_the_readable_ones(table: Path) ->
     [
         (dt.datetime(1971, 1, 1, tzinfo=UTC), 0),
         (dt.datetime(1971, 1, 2, tzinfo=UTC) - dt.timedelta(microseconds=1), 0),
-        (dt.datetime(1971, 1, 2), 1),  # Without a zone: UTC.
+        (dt.datetime(1971, 1, 2), 1),  # A time without a zone is in UTC.
         ("1971-01-02T12:00:00Z", 1),
         ("1971-01-03T01:00:00+02:00", 1),
         ("1971-01-03", 2),
@@ -111,7 +111,7 @@ def test_a_new_table_beside_the_working_directory(tmp_path: Path, monkeypatch: p
 
 
 def test_the_locals_of_an_open_that_fails_can_be_shown(tmp_path: Path) -> None:
-    """Debuggers do this, and tracebacks that show the values of variables."""
+    """If opening fails, the local variables of the call can be displayed, as debuggers and some tracebacks do."""
     with pytest.raises(deltalog.DeltaError) as raised:
         DeltaTable(tmp_path / "absent")
     shown = "".join(traceback.TracebackException.from_exception(raised.value, capture_locals=True).format())
@@ -264,7 +264,9 @@ def test_files_outside_of_the_table_are_read_below_allowed_roots(tmp_path: Path)
 
 
 def test_an_update_never_mixes_two_tables(tmp_path: Path) -> None:
-    """The table is dropped and another one is created at the same path, with the same number of versions."""
+    """The table is dropped, and another table with the same number of versions is created at the same path. An update
+    does not mix the two.
+    """
     write_deltalake(tmp_path, pa.table({"id": [1]}), mode="append")
     old = DeltaTable(tmp_path)
     for _ in range(2):

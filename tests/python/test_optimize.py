@@ -1,4 +1,4 @@
-"""OPTIMIZE rewrites files as fewer files. Protocol: "Add File and Remove File"."""
+"""OPTIMIZE rewrites many files as fewer files. Protocol: "Add File and Remove File"."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def of_deltalake(path: Path) -> list[Row]:
 
 @pytest.fixture
 def partitioned(tmp_path: Path) -> Path:
-    """A table with three files in each of four partitions. One partition is NULL, and one has special characters."""
+    """Creates a table with three files in each of four partitions. One partition value is NULL, and one has special
+    characters.
+    """
     for number in range(3):
         rows = [
             {"id": 10 * number + at, "part": part, "text": f"text {at}"}
@@ -132,7 +134,7 @@ def test_features_are_kept(tmp_path: Path, mode: str) -> None:
 
 
 def test_statements_go_on_beside_it(tmp_path: Path) -> None:
-    """Appends and deletes in another thread neither fail nor conflict, and none is lost."""
+    """While OPTIMIZE runs, appends and deletes in another thread neither fail nor conflict, and none is lost."""
     path = tmp_path / "t"
     for start in range(0, 200, 10):
         options = {"configuration": {"delta.enableDeletionVectors": "true"}} if start == 0 else {}
@@ -143,7 +145,7 @@ def test_statements_go_on_beside_it(tmp_path: Path) -> None:
         try:
             for at in range(0, 200, 10):
                 append(path, [{"id": 1000 + at}])
-                # The DELETE finds its rows in the new files, to which they have just been moved.
+                # The DELETE finds its rows in the new files, to which OPTIMIZE has just moved them.
                 DeltaTable(str(path)).delete(f"id = {at + 3}")
         except BaseException as error:  # noqa: BLE001 - the other thread raises it
             failures.append(error)

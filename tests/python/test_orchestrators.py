@@ -1,6 +1,6 @@
-"""The examples of `docs/orchestration.md` with Dagster and Great Expectations, which are fetched from PyPI.
+"""Runs the examples of `docs/orchestration.md` for Dagster and Great Expectations, which are installed from PyPI.
 
-Airflow is too large: its example is only compiled.
+Airflow is too large to install, so its example is only compiled.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes whose rows are read from the target table itself."""
+"""Writes whose rows are read from the same table."""
 
 from pathlib import Path
 from typing import Any
@@ -73,8 +73,8 @@ def test_a_whole_table_appended_to_itself_depends_on_all_rows(tmp_path: Path) ->
 
 
 def test_an_overwrite_of_some_rows_depends_on_those_that_replace_them(tmp_path: Path) -> None:
-    """Two writers each overwrite one partition with the rows of the other one. If one does it after the other, both
-    partitions are the same in the end.
+    """Two writers each overwrite one partition with the rows of the other partition. If one ran after the other, both
+    partitions would be equal at the end, so one of them must conflict.
     """
     created(tmp_path)
     first = DeltaTable(tmp_path).to_arrow(columns=["id"], predicate="p = 2")

@@ -1,4 +1,4 @@
-"""A panic of Rust code is an `InternalError`, no matter which function Python has called."""
+"""A panic in Rust code becomes an `InternalError`, no matter which function Python has called."""
 
 from typing import Any
 

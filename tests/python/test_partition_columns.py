@@ -1,6 +1,6 @@
-"""Data files that contain the partition columns, too.
+"""Data files that also contain the partition columns.
 
-"Materialize Partition Columns" of the protocol's requests for comments.
+Protocol RFC: "Materialize Partition Columns".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BY = ["p", "day", "d", "t"]
 
 
 def files(path: Path) -> list[pa.Table]:
-    """The data files of the newest version, read without the log."""
+    """Returns the data files of the newest version, each read on its own, without the log."""
     uris = DeltaTable(path).file_uris()
     return [pq.read_table(unquote(uri.removeprefix("file://")), partitioning=None) for uri in uris]
 
@@ -67,7 +67,7 @@ def test_files_have_the_values_of_the_log(
     # The partition columns come last, in the order in which the table is partitioned.
     assert found.column_names == [names[name] for name in ["id", *BY]]
     stored = sorted(found.to_pylist(), key=lambda row: row[names["id"]])
-    # An empty string is NULL in the log, and so it is in the file.
+    # An empty string is NULL in the log, and therefore also in the file.
     expected_rows = [{**row, "p": row["p"] or None} for row in DATA.to_pylist() for _ in range(2)]
     assert [{name: row[names[name]] for name in names} for row in stored] == expected_rows
     assert rows(tmp_path) == expected_rows
@@ -80,7 +80,7 @@ def test_files_have_the_values_of_the_log(
 
 
 def test_every_writer_keeps_to_it(tmp_path: Path) -> None:
-    """Copied rows, rewritten files, and files from several processes have the columns, too."""
+    """Files with copied rows, rewritten files, and files from several processes also have the columns."""
     configuration = {**BY_FEATURE, "delta.enableRowTracking": "true"}
     data = pa.table({"p": ["a", "a", "b"], "id": pa.array([1, 2, 3], pa.int64())})
     write_deltalake(tmp_path, data, partition_by=["p"], configuration=configuration)
@@ -119,8 +119,8 @@ def test_the_feature_is_added_and_dropped_without_files(tmp_path: Path) -> None:
 def test_files_of_before_the_feature_are_a_conflict_and_of_before_the_property_are_not(
     tmp_path: Path,
 ) -> None:
-    """The feature is a requirement for new files, and the property only a request: "it is also correct … to ignore this
-    property".
+    """The feature is a requirement for new files, so files from before are a conflict. The property is only a request:
+    "it is also correct … to ignore this property".
     """
     data = pa.table({"p": ["a"], "id": pa.array([1], pa.int64())})
     for configuration, conflicts in ((BY_FEATURE, True), (BY_PROPERTY, False)):

@@ -1,4 +1,4 @@
-"""Overwrites only the partitions for which there are new rows."""
+"""Dynamic partition overwrites, which replace only partitions that have new rows."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -36,7 +36,9 @@ def test_only_partitions_with_new_rows_are_replaced(tmp_path: Path) -> None:
 
 
 def test_values_are_compared_by_type(tmp_path: Path) -> None:
-    """Another writer may spell a number in another way."""
+    """Partition values are compared as values of their type, because another writer may have spelled a number
+    differently.
+    """
     write(tmp_path, table(id=[1, 2], p=[1, 2]))
     log = tmp_path / "_delta_log" / f"{0:020}.json"
     log.write_text(log.read_text().replace('"p":"1"', '"p":"01"'))
@@ -68,7 +70,9 @@ def test_a_table_without_partitions_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_wider_partition_column_holds_old_and_new_values(tmp_path: Path) -> None:
-    """Table feature `typeWidening`: the partitions of the old type equal the new type's."""
+    """Table feature `typeWidening`: partition values that were written with the old type equal those of the new
+    type.
+    """
     configuration = {"delta.enableTypeWidening": "true"}
     deltalog.write_deltalake(
         tmp_path, table(id=[1, 2], p=[1, 2]), partition_by="p", configuration=configuration

@@ -1,4 +1,4 @@
-"""Plots: figures that are not blank, charts, and the errors of wrong arguments."""
+"""Plots: figures are not blank, charts are valid, and wrong arguments raise errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLOTS: dict[str, Any] = {
 
 
 def many(path: Path, files: int) -> DeltaTable:
-    """A table of many files in few commits, with names that are long."""
+    """Writes the log of a table with many files in a few commits, and with long names."""
     at = range(files)
     adds = [
         add(
@@ -43,7 +43,7 @@ def many(path: Path, files: int) -> DeltaTable:
 
 
 def image_of(figure: Any) -> Any:
-    """The pixels of a figure."""
+    """Returns the pixels of a figure."""
     from matplotlib.image import imread
 
     written = io.BytesIO()
@@ -53,7 +53,7 @@ def image_of(figure: Any) -> Any:
 
 
 def share(image: Any, color: str) -> float:
-    """The share of pixels that have about this color."""
+    """Returns the share of pixels that have about this color."""
     from matplotlib.colors import to_rgb
 
     return float((abs(image[:, :, :3] - to_rgb(color)).max(axis=2) < 0.1).mean())

@@ -1,4 +1,4 @@
-"""The numbers of plots, of tables whose logs are written by hand."""
+"""The numbers that plots show, for tables whose logs are written by hand."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_overlap(tmp_path: Path) -> None:
     adds += [add("unknown"), add("empty", **bounds(None, None, rows=3, nulls=3))]
     overlap = overlap_of(table(tmp_path / "t", [adds], LONG), "x")
     assert (overlap.files, overlap.unknown, overlap.empty) == (5, 1, 1)
-    # At 0, 9, 5, 14, 20 and 20, and one file whose bounds are not known.
+    # The values are 0, 9, 5, 14, 20 and 20, and one file has unknown bounds.
     assert overlap.mean == pytest.approx((1 + 2 + 2 + 1 + 1 + 1) / 6 + 1)
     assert overlap.most == 3
     assert [(part.low, part.files) for part in overlap.parts(4)] == [(0, 3), (5.25, 3), (10.5, 2), (15.75, 2)]
@@ -75,7 +75,7 @@ VALUES: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("kind", VALUES)
 def test_a_filter_reads_what_the_plot_says(tmp_path: Path, kind: str) -> None:
-    """The numbers are compared with the files that a scan keeps."""
+    """The overlap that a plot shows is compared with the number of files that a scan with a filter reads."""
     chance = random.Random(kind)  # noqa: S311 (the same files each time)
     files = []
     for at in range(30):
@@ -137,7 +137,7 @@ def test_values_that_are_no_bounds(tmp_path: Path) -> None:
 
 
 def test_growth_is_that_of_each_version(tmp_path: Path) -> None:
-    """All kinds of commits; each version is compared with the table that is opened there."""
+    """The log has all kinds of commits. The numbers for each version are compared with the table at that version."""
     write_deltalake(
         tmp_path, pa.table({"x": range(100)}), configuration={"delta.enableDeletionVectors": "true"}
     )
@@ -163,7 +163,7 @@ def test_growth_is_that_of_each_version(tmp_path: Path) -> None:
     last = growth_of(found, 3)
     assert [each[:4] for each in last] == [each[:4] for each in sizes[-3:]]
     assert [each.version for each in growth_of(DeltaTable(tmp_path, version=1))] == [0, 1]
-    # What is before the checkpoint cannot be read any more.
+    # Versions before the checkpoint can no longer be read.
     found.optimize.compact()
     commit_file(tmp_path, 3).unlink()
     assert growth_of(DeltaTable(tmp_path))[0].version == len(sizes) - 1

@@ -1,4 +1,6 @@
-"""Tables as lazy frames of Polars. Each filter must select the rows that Polars selects of the same rows in memory."""
+"""Tables as lazy Polars frames. A filter on a table selects the rows that Polars selects from the same rows in
+memory.
+"""
 
 import datetime as dt
 import functools
@@ -42,7 +44,7 @@ ROWS = pl.DataFrame(
     }
 )
 
-# What the scan evaluates.
+# Filters that the scan evaluates.
 EXACT = {
     "comparison": c("i") > 1,
     "of columns": c("i") == c("j"),
@@ -76,7 +78,7 @@ EXACT = {
     "long chain": functools.reduce(operator.or_, [c("i") == n for n in range(300)]),
 }
 
-# What Polars evaluates, alone or in addition.
+# Filters that Polars evaluates, alone or in addition to the scan.
 OTHER = {
     "beyond the type": c("j") == 2**40,
     "float of 32 bits": c("f") > 0.1,
@@ -104,7 +106,7 @@ OTHER = {
 
 @pytest.fixture(scope="module")
 def location(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A table with deletion vectors, and with columns that have other names in its files."""
+    """Creates a table with deletion vectors and column mapping."""
     path = str(tmp_path_factory.mktemp("polars") / "table")
     properties = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"}
     gone = ROWS.with_columns(k=c("k") + 100)
@@ -118,7 +120,7 @@ def location(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str | None, bool]]:
-    """The conditions of scans, and whether Polars has nothing to add."""
+    """Records the condition of each scan, and whether the scan evaluates the filter completely."""
     found: list[tuple[str | None, bool]] = []
     translated = conditions.translated
 
@@ -175,7 +177,7 @@ def test_the_first_rows_end_the_scan(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 def test_rows_in_order(tmp_path: Path, engine: Any) -> None:
-    """A frame has the same rows at the same places each time."""
+    """With the option for order, a frame has its rows in the same order each time."""
     path = str(tmp_path / "table")
     for number in range(40):
         rows = pl.DataFrame({"a": range(number * 1000, number * 1000 + 1000), "s": "x" * 100})

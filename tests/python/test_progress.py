@@ -1,4 +1,4 @@
-"""The progress of operations as numbers, and bars that show it."""
+"""Operations report their progress as numbers, which bars can show."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def made(path: Path) -> DeltaTable:
 
 
 def ends(reports: list[Progress], operation: str) -> list[tuple[int, int | None, str]]:
-    """The last numbers of each operation of a kind."""
+    """Returns the last numbers that each operation of a kind has reported."""
     return [
         (report.done, report.all, report.unit)
         for report in reports
@@ -105,7 +105,7 @@ def test_what_the_function_raises_is_raised_at_the_end(tmp_path: Path) -> None:
             pa.table(table.to_arrow())
             _ = 1 / 0
 
-    # An exception of the block comes first.
+    # If the block itself raises an exception, this exception is raised.
     with pytest.raises(ZeroDivisionError):
         divide()
     with pytest.raises(InvalidArgumentError, match="show cannot be 3; pass a function"), deltalog.progress(3):  # type: ignore[arg-type]
@@ -150,7 +150,7 @@ def test_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     line.show(report(200, end=True))
     assert terminal.getvalue().endswith("\r\x1b[K")
     for kind in (io.StringIO(), Terminal()):
-        # A pipe has no bar, and neither has an operation that takes no time.
+        # No bar is shown if the output is a pipe, or if the operation takes no time.
         quiet = bars.Line(kind, patience=0 if type(kind) is io.StringIO else 60)
         quiet.show(report(1))
         quiet.close()

@@ -19,14 +19,16 @@ def rows(table: DeltaTable) -> list[dict[str, Any]]:
 
 
 def columns(table: DeltaTable) -> list[int]:
-    """The number of leaf columns of each data file."""
+    """Returns the number of leaf columns in each data file."""
     paths = [uri.removeprefix("file://") for uri in table.file_uris()]
     return sorted(pq.read_metadata(path).num_columns for path in paths)
 
 
 @pytest.fixture(params=["name", "id"])
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> DeltaTable:
-    """A table with three files: one with a vector, one without, and one that was written after columns were dropped."""
+    """Creates a table with three files: one with a deletion vector, one without, and one that was written after
+    columns were dropped.
+    """
     path = tmp_path / "t"
     nested = [{"x": number, "y": {"z": number}} for number in range(4)]
     data = pa.table({"id": range(4), "s": nested, "old": ["x"] * 4, "p": ["a"] * 4})
@@ -63,7 +65,7 @@ def test_a_purge_leaves_nothing_of_deleted_rows_and_dropped_columns(table: Delta
         {"predicate": "[]", "applyPurge": True},
     )
     assert pa.table(table.files())["deletion_vector"].null_count == 2
-    # A second run has nothing to do.
+    # A second purge has nothing to do.
     again = table.optimize.purge()
     assert (again["numFilesRemoved"], table.version()) == (0, version + 1)
 
@@ -76,7 +78,7 @@ def test_partitions_are_chosen(table: DeltaTable) -> None:
 
 
 def test_ids_of_rows_stay(tmp_path: Path) -> None:
-    """ "Row Tracking": the columns with row ids do not count as dropped columns."""
+    """ "Row Tracking": a purge keeps the hidden columns with row ids, which are not dropped columns."""
     path = tmp_path / "t"
     properties = {**MAPPED, "delta.enableRowTracking": "true"}
     write_deltalake(path, pa.table({"id": range(6), "old": range(6)}), configuration=properties)

@@ -1,4 +1,6 @@
-"""Tables as datasets of pyarrow. Each filter must select the rows that pyarrow selects of the same rows in memory."""
+"""Tables as pyarrow datasets. A filter on a table selects the rows that pyarrow selects from the same rows in
+memory.
+"""
 
 import datetime as dt
 import functools
@@ -60,7 +62,7 @@ ROWS = pa.table(
     }
 )  # fmt: skip
 
-# What the scan evaluates.
+# Filters that the scan evaluates.
 EXACT = {
     "comparison": c("i") > 1,
     "the other way": pc.scalar(1) < c("i"),
@@ -109,7 +111,7 @@ EXACT = {
     "long chain": functools.reduce(operator.or_, [c("i") == n for n in range(300)]),
 }  # fmt: skip
 
-# What pyarrow evaluates, alone or in addition.
+# Filters that pyarrow evaluates, alone or in addition to the scan.
 OTHER = {
     "float of 32 bits": c("f") > 0.1,
     "float of 32 bits, zero": c("f") == 0.0,
@@ -137,7 +139,7 @@ OTHER = {
 
 @pytest.fixture(scope="module")
 def location(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A table with deletion vectors, and with columns that have other names in its files."""
+    """Creates a table with deletion vectors and column mapping."""
     path = str(tmp_path_factory.mktemp("pyarrow") / "table")
     properties = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"}
     gone = ROWS.set_column(0, "k", pa.array(range(100, 108)))
@@ -153,7 +155,7 @@ def location(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether pyarrow has nothing to add to the condition, for each scan."""
+    """Records for each scan whether it evaluates the filter completely."""
     found: list[bool] = []
     translated = conditions.translated
 
@@ -224,7 +226,9 @@ def test_files_that_cannot_match_are_not_read(tmp_path: Path) -> None:
 
 
 def test_rows_are_streamed(tmp_path: Path) -> None:
-    """Readers take batches while files are read, and the first rows end the scan."""
+    """Readers get batches while files are still being read. If only the first rows are needed, the scan ends after
+    them.
+    """
     rows = pa.table({"a": pa.array(range(200_000), pa.int32())})
     write_deltalake(tmp_path / "t", rows)
     dataset = deltalog.pyarrow.dataset(tmp_path / "t")
@@ -252,7 +256,7 @@ def test_a_dataset_keeps_its_version(tmp_path: Path) -> None:
 
 
 def test_what_pyarrow_cannot_do(tmp_path: Path) -> None:
-    """Nothing is read wrongly, or crashes, if pyarrow reads a dataset by itself."""
+    """If pyarrow's own code tries to read the dataset, there is an error, not a crash or wrong rows."""
     rows = pa.table({"k": [1, 2], "s": ["a", "b"]})
     write_deltalake(tmp_path, rows)
     dataset = deltalog.pyarrow.dataset(tmp_path)
@@ -293,7 +297,9 @@ def test_polars_pushes_columns_and_filters(location: str, seen: list[bool]) -> N
 
 
 def test_duckdb_reads_a_dataset(location: str, seen: list[bool]) -> None:
-    """It has the rows that DuckDB reads of a dataset of pyarrow. (DuckDB 1 lets pyarrow compare, which loses NaN.)"""
+    """DuckDB reads the same rows from our dataset as from pyarrow's own dataset. (DuckDB 1 lets pyarrow evaluate
+    comparisons, which loses NaN.)
+    """
     duckdb: Any = pytest.importorskip("duckdb")
     with duckdb.connect() as connection:
         connection.register("t", deltalog.pyarrow.dataset(location))

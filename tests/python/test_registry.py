@@ -1,4 +1,4 @@
-"""A process shares the newest snapshots of tables: opening a table again only costs a listing and the new commits."""
+"""A process keeps the newest snapshots of tables, so opening a table again takes only a listing and the new commits."""
 
 import contextlib
 import gc
@@ -15,7 +15,7 @@ import pytest
 import deltalog
 from deltalog import DeltaTable, write_deltalake
 
-# The number of snapshots that the registry holds.
+# The maximum number of snapshots that a process keeps.
 HELD = 64
 
 
@@ -29,7 +29,9 @@ def rows(table: DeltaTable) -> list[int]:
 
 
 def spoil(commit: Path) -> None:
-    """Makes a commit unreadable without changing the listing. If a call succeeds, it has not read the commit."""
+    """Makes a commit unreadable without changing the listing. A call that succeeds afterwards has not read the
+    commit.
+    """
     times = commit.stat()
     commit.write_bytes(b"x" * times.st_size)
     os.utime(commit, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -62,7 +64,9 @@ def test_opening_again_reads_only_new_commits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("commits", [1, 2, 3])
 def test_a_table_made_anew_is_opened_anew(tmp_path: Path, commits: int) -> None:
-    """The new table has fewer, as many, or more versions than the old one."""
+    """If a table was dropped and created again, the new table is read. It may have fewer versions than the old table,
+    the same number, or more.
+    """
     path = tmp_path / "t"
     write_deltalake(path, numbers(0, 3))
     write_deltalake(path, numbers(3, 5), mode="append")
@@ -135,7 +139,9 @@ def test_no_files_stay_open(tmp_path: Path) -> None:
         shutil.copytree(path, copy)
 
     def open_files() -> int:
-        """Returns how many files of these tables are open. The process may open and close other files at any time."""
+        """Returns how many files of these tables this process has open. Other files are not counted, because they may
+        be opened and closed at any time.
+        """
         gc.collect()
         found = 0
         for descriptor in Path("/proc/self/fd").iterdir():

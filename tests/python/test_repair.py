@@ -1,4 +1,4 @@
-"""FSCK: finds files that do not match the log, and repairs the log. Protocol: "Add File and Remove File"."""
+"""FSCK finds files that do not match the log, and repairs the log. Protocol: "Add File and Remove File"."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from deltalog import (
 
 @pytest.fixture
 def table(tmp_path: Path) -> DeltaTable:
-    """A table with three files in two partitions."""
+    """Creates a table with three files in two partitions."""
     path = str(tmp_path / "t")
     for number in range(3):
         rows = pa.table({"id": [2 * number, 2 * number + 1], "p": ["a b" if number < 2 else None] * 2})
@@ -31,7 +31,7 @@ def table(tmp_path: Path) -> DeltaTable:
 
 
 def files(table: DeltaTable) -> list[Path]:
-    """The data files, oldest first."""
+    """Returns the data files, oldest first."""
     listed = pa.table(table.files()).to_pylist()
     listed.sort(key=lambda file: file["stats"]["minValues"]["id"])
     return [Path(table.table_uri.removeprefix("file://")) / file["path"] for file in listed]
@@ -104,7 +104,7 @@ def test_a_repair_removes_missing_files_and_deltalake_reads_the_rest(table: Delt
     assert commit["operationMetrics"]["numRemovedFiles"] == str(done["numRemovedFiles"]) == "1"
     read = deltalake.DeltaTable(table.table_uri).to_pyarrow_table(columns=["id"])
     assert sorted(read["id"].to_pylist()) == [2, 3, 4, 5]
-    # `deltalake`'s repair finds nothing more to do.
+    # Afterwards the repair function of `deltalake` finds nothing to do.
     assert deltalake.DeltaTable(table.table_uri).repair(dry_run=True)["files_removed"] == []
     assert table.repair()["files_removed"] == []
     assert table.version() == 3
@@ -161,7 +161,9 @@ def test_what_cannot_be_checked_or_repaired(table: DeltaTable) -> None:
 
 
 def test_files_of_a_directory_that_is_not_mounted_are_not_missing(table: DeltaTable, tmp_path: Path) -> None:
-    """The source of a shallow clone is unavailable. Its files may still exist."""
+    """The source of a shallow clone is not available, for example because it is not mounted. Its files may still
+    exist, so they do not count as missing.
+    """
     roots = table.clone(tmp_path / "clone", shallow=True).allowed_roots
     clone = DeltaTable(tmp_path / "clone", allowed_roots=roots)
     source = tmp_path / "t"

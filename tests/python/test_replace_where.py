@@ -1,4 +1,4 @@
-"""Overwrites of the rows for which a predicate is true."""
+"""Overwrites that replace the rows for which a predicate is true."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rows_of(rows: Sequence[Row]) -> pa.Table:
 
 
 def content(path: Path) -> list[Row]:
-    """The rows, after checking that both implementations return the same."""
+    """Checks that `deltalake` reads the same rows, and returns them."""
     ours = pa.table(DeltaTable(path).to_arrow()).to_pylist()
     found = sorted(((row["id"], row["p"], row["n"]) for row in ours), key=repr)
     if not DeltaTable(path).metadata().configuration.get("delta.enableDeletionVectors"):
@@ -43,7 +43,7 @@ def sorted_rows(rows: list[Row]) -> list[Row]:
     return sorted(rows, key=repr)
 
 
-# Each predicate with its result for a row; None is NULL.
+# Each predicate as SQL and as a Python function of a row, in which None stands for NULL.
 PREDICATES: dict[str, Any] = {
     "p = 'a'": lambda key, p, n: None if p is None else p == "a",
     "p IS NULL": lambda key, p, n: p is None,
@@ -70,7 +70,7 @@ PREDICATES: dict[str, Any] = {
 def test_only_rows_for_which_the_predicate_is_true_are_replaced(
     tmp_path: Path, predicate: str, configuration: dict[str, str] | None, partition_by: list[str] | None
 ) -> None:
-    """The expected rows are computed by the same predicate in Python. NULL is not true."""
+    """The expected rows are computed with the same predicate in Python. Rows for which it is NULL are not replaced."""
     is_true = PREDICATES[predicate]
     dice = random.Random(predicate)  # noqa: S311
     expected: list[Row] = []
@@ -158,7 +158,7 @@ FEED = {"delta.enableChangeDataFeed": "true"}
 
 
 def fed(table: Path, version: int) -> list[tuple[Any, ...]]:
-    """The changes of a version."""
+    """Returns the changes of a version."""
     changes = pa.table(DeltaTable(table).load_cdf(version, version)).to_pylist()
     return sorted((row["id"], row["p"], row["n"], row["_change_type"]) for row in changes)
 
@@ -169,7 +169,7 @@ def fed(table: Path, version: int) -> list[tuple[Any, ...]]:
 def test_the_feed_has_the_rows_that_go_and_the_new_ones(
     tmp_path: Path, vectors: str, partition_by: list[str] | None, mapping: str
 ) -> None:
-    """Copied rows are not changes. Protocol: "Change Data Files"."""
+    """Rows that are only copied are not changes. Protocol: "Change Data Files"."""
     properties = {
         **FEED,
         "delta.enableDeletionVectors": vectors,
@@ -178,7 +178,7 @@ def test_the_feed_has_the_rows_that_go_and_the_new_ones(
     }
     old = [(1, "a", 1), (2, "a", 2), (3, "b", None)]
     write_deltalake(tmp_path, rows_of(old), partition_by=partition_by, configuration=properties)
-    # One file loses all rows, and one keeps all rows.
+    # One file loses all its rows, and one file keeps them all.
     write_deltalake(tmp_path, rows_of([(4, "c", 1), (5, "c", 1)]), mode="append")
     write_deltalake(tmp_path, rows_of([(6, "c", 6)]), mode="append")
     new = rows_of([(7, "b", 1), (8, "a", 1)])
@@ -190,7 +190,7 @@ def test_the_feed_has_the_rows_that_go_and_the_new_ones(
     assert bool(cdc) == (vectors == "false")
     for file in cdc:
         assert (tmp_path / unquote(file["path"])).stat().st_size == file["size"]
-    # Files that are added or removed as a whole show the changes themselves.
+    # If whole files are added and removed, the changes are read from these files.
     write_deltalake(tmp_path, rows_of([(9, "c", 6)]), mode="overwrite", predicate="n = 6")
     assert fed(tmp_path, 4) == [(6, "c", 6, "delete"), (9, "c", 6, "insert")]
     assert not any("cdc" in line for line in actions(tmp_path, 4))
@@ -219,7 +219,7 @@ def test_an_overwrite_that_fails_leaves_no_change_files(tmp_path: Path) -> None:
 
 
 def tracked(path: Path) -> dict[int, tuple[int, int]]:
-    """The row id and the commit version of each row."""
+    """Returns the row id and the row commit version of each row."""
     found = pa.table(DeltaTable(path).to_arrow(row_ids=True)).to_pylist()
     rows = {row["id"]: (row["_row_id"], row["_row_commit_version"]) for row in found}
     assert len(rows) == len(found) == len({row_id for row_id, _ in rows.values()})
@@ -292,7 +292,7 @@ def test_a_column_named_like_row_ids_is_in_the_way(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("configuration", [None, VECTORS])
 def test_what_was_read_is_the_predicate(tmp_path: Path, configuration: dict[str, str] | None) -> None:
-    """A concurrent append conflicts if its rows would have been replaced, and otherwise does not."""
+    """A concurrent append conflicts if and only if the overwrite would have replaced its rows."""
 
     def meanwhile(path: Path, row: Row, **arguments: Any) -> None:
         write_deltalake(path, rows_of([(1, "a", 1), (2, "a", 9)]), configuration=configuration)
@@ -335,7 +335,7 @@ def test_columns_are_found_by_their_names_in_the_schema(tmp_path: Path) -> None:
 
 
 def test_deleted_rows_are_not_evaluated(tmp_path: Path) -> None:
-    """The predicate cannot be evaluated for a row that was already replaced."""
+    """The predicate would fail for a row that was already deleted, so it must not be evaluated for it."""
     write_deltalake(tmp_path, rows_of([(1, "a", 0), (2, "a", 5), (3, "a", 20)]), configuration=VECTORS)
     write_deltalake(tmp_path, rows_of([]), mode="overwrite", predicate="n = 0")
     write_deltalake(tmp_path, rows_of([(9, "b", 1)]), mode="overwrite", predicate="10 / n >= 1")

@@ -29,7 +29,9 @@ def rows_of(table: DeltaTable) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def history(tmp_path: Path) -> DeltaTable:
-    """A table that was written, lost some rows, got a column and more rows, and was overwritten."""
+    """Creates a table with a history: rows are written, some are deleted, a column and more rows are added, and all is
+    overwritten.
+    """
     path = str(tmp_path / "t")
     parts = pa.table({"id": range(10), "part": ["a", "b"] * 5})
     write_deltalake(path, parts, partition_by=["part"], configuration={"delta.enableDeletionVectors": "true"})
@@ -54,14 +56,14 @@ def test_each_version_can_be_restored_and_read_by_others(history: DeltaTable) ->
 
 
 def test_deltalake_reads_a_restored_version(tmp_path: Path) -> None:
-    """`deltalake` reads no deletion vectors."""
+    """The restored version has no deletion vectors, which `deltalake` cannot read."""
     path = str(tmp_path / "t")
     for mode, ids in (("append", [1, 2]), ("append", [3]), ("overwrite", [4])):
         write_deltalake(path, pa.table({"id": ids}), mode=mode)  # type: ignore[call-overload]
     DeltaTable(path).restore(1)
     found = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(path)).execute("select id from t")
     assert sorted(pa.table(found)["id"].to_pylist()) == [1, 2, 3]
-    # The same works in the other direction.
+    # deltalog also reads a version that `deltalake` has restored.
     deltalake.DeltaTable(path).restore(2)
     assert rows_of(DeltaTable(path)) == [{"id": 4}]
 

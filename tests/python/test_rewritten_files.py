@@ -1,4 +1,6 @@
-"""Drops of features rewrite files (PROTOCOL, "Deletion Vectors", "Type Widening", "Column Mapping", "Row Tracking")."""
+"""Files are rewritten when a feature is dropped (PROTOCOL, "Deletion Vectors", "Type Widening", "Column Mapping", "Row
+Tracking").
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def delete(path: Path, predicate: str) -> None:
 
 
 def commit_of(path: Path, operation: str) -> list[dict[str, Any]]:
-    """The actions of the only commit with this operation."""
+    """Returns the actions of the only commit with this operation."""
     (found,) = [
         lines
         for lines in (actions(path, version) for version in range(DeltaTable(path).version() + 1))
@@ -43,14 +45,16 @@ def sorted_rows(path: Path, **options: Any) -> list[dict[str, Any]]:
 
 
 def test_restored_files_are_rewritten(tmp_path: Path) -> None:
-    """PROTOCOL, "Deletion Vectors": readers without the feature apply a tombstone with a vector to a live file."""
+    """PROTOCOL, "Deletion Vectors": readers that do not know the feature would apply the tombstone of a file with a
+    vector to the same file without one.
+    """
     created(tmp_path, configuration=VECTORS)
     before = sorted_rows(tmp_path)
     delete(tmp_path, "id = 1")
     lines = actions(tmp_path, 1)
     (add,) = of(lines, "add")
     (removed,) = of(lines, "remove")
-    # The commit of RESTORE to version 0.
+    # This is the commit that restored version 0.
     tombstone = {name: value for name, value in add.items() if name not in ("stats", "tags")}
     tombstone |= {"deletionTimestamp": add["modificationTime"], "extendedFileMetadata": True}
     live = {
@@ -71,7 +75,9 @@ def test_restored_files_are_rewritten(tmp_path: Path) -> None:
 
 
 def test_only_files_with_vectors_are_rewritten(tmp_path: Path) -> None:
-    """PROTOCOL, "Add File and Remove File": the data is unchanged, so the change data feed does not show this."""
+    """PROTOCOL, "Add File and Remove File": only files with vectors are rewritten. The rows stay the same, so the
+    change data feed has no changes.
+    """
     data = pa.table(
         {"id": pa.array(range(10), pa.int64()), "p": [f"p/ {number % 2}" for number in range(10)]}
     )
@@ -93,7 +99,7 @@ def test_only_files_with_vectors_are_rewritten(tmp_path: Path) -> None:
     assert (added["partitionValues"], "deletionVector" in added) == ({"p": "p/ 0"}, False)
     assert '"numRecords":6' in added["stats"]
     assert not of(lines, "cdc")
-    # The files of the other partition are still the same.
+    # The files of the other partition have not changed.
     assert len(paths & set(table.file_uris())) == 2
     assert len(pa.table(table.load_cdf(0, ending_version=version))) == changed
     assert not table.verify().differences
@@ -126,10 +132,10 @@ def test_rows_keep_their_ids(tmp_path: Path, mode: str) -> None:
         assert sorted_rows(tmp_path, row_ids=True) == before
     assert commit_of(tmp_path, "REORG")[0]["commitInfo"]["tags"] == {"delta.rowTracking.preserved": "true"}
     (added,) = of(commit_of(tmp_path, "REORG"), "add")
-    # The file also gets new row ids, and no statistics for the columns with the previous ids.
+    # The file itself also gets new row ids, and has no statistics for the hidden columns with the rows' own ids.
     assert added["baseRowId"] == 12
     assert "_row-id-col" not in added["stats"]
-    # Rows that are moved again keep their ids, too.
+    # Rows that are moved a second time also keep their ids.
     write_deltalake(tmp_path, data.slice(0, 1), mode="append")
     found = sorted_rows(tmp_path, row_ids=True)
     assert len({row["_row_id"] for row in found}) == len(found) == len(before) + 1
@@ -226,7 +232,9 @@ def test_clustering_columns_follow_their_names(tmp_path: Path) -> None:
 
 
 def test_rows_that_others_add_meanwhile_stay(tmp_path: Path) -> None:
-    """A table object that has not seen these rewrites still finds its rows."""
+    """Rows that other writers add during the drop stay. A statement through a table object that was opened before
+    still finds its rows.
+    """
     table = created(tmp_path, configuration=VECTORS)
     delete(tmp_path, "id = 1")
     table.update_incremental()
@@ -236,7 +244,9 @@ def test_rows_that_others_add_meanwhile_stay(tmp_path: Path) -> None:
 
 
 def test_rules_are_not_evaluated_again(tmp_path: Path) -> None:
-    """A constraint that cannot be evaluated here does not prevent rows from being moved."""
+    """Rows are moved even if the table has a constraint that cannot be evaluated here, because existing rows are not
+    checked again.
+    """
     supported = {"delta.feature.checkConstraints": "supported"}
     table = created(tmp_path, configuration={**VECTORS, **supported})
     delete(tmp_path, "id = 1")

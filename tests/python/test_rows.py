@@ -1,4 +1,4 @@
-"""Compares `to_arrow` with pyarrow's own filter, over random tables and predicates."""
+"""Compares filters of `to_arrow` with pyarrow's own filters, for random tables and predicates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMPARISONS = {
     ">=": pc.greater_equal,
 }
 
-# A condition as SQL text and as a pyarrow expression.
+# A condition as SQL and as a pyarrow expression.
 Pair = tuple[str, pc.Expression]
 
 
@@ -48,7 +48,7 @@ def literal(value: Any) -> str:
 
 @st.composite
 def leaves(draw: st.DrawFn) -> Pair:
-    # NaN is greater than everything in SQL, and unordered in pyarrow. Neither of them distinguishes the signs of zero.
+    # In SQL, NaN is greater than all other values; in pyarrow, it is unordered. Neither distinguishes 0.0 and -0.0.
     # See test_nan.
     name = draw(st.sampled_from(["i", "t", "b", "p"]))
     field = pc.field(name)
@@ -60,7 +60,7 @@ def leaves(draw: st.DrawFn) -> Pair:
     arrow, strategy = VALUES[name]
     if kind == "in":
         values = draw(st.lists(strategy, min_size=1, max_size=3))
-        # NULL IN (…) is NULL, but isin returns false.
+        # In SQL, NULL IN (…) is NULL, but pyarrow's `isin` returns false.
         is_in = pc.if_else(field.is_null(), pa.scalar(None, pa.bool_()), field.isin(pa.array(values, arrow)))
         return f"{name} IN ({', '.join(map(literal, values))})", is_in
     operator = draw(st.sampled_from(sorted(COMPARISONS)))

@@ -1,4 +1,4 @@
-"""Scans in parts that other processes read."""
+"""A scan is divided into tasks, which other processes can read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.stores.s3_server import S3Server
 
 @pytest.fixture
 def table(tmp_path: Path) -> DeltaTable:
-    """A table of six files with column mapping, partitions, deletion vectors, and a file without statistics."""
+    """Creates a table of six files with column mapping, partitions, deletion vectors, and a file without statistics."""
     properties = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"}
     schema = pa.schema([("day", pa.date32()), ("i", pa.int64()), ("text", pa.string())])
     table = DeltaTable.create(tmp_path / "t", schema, partition_by="day", configuration=properties)
@@ -64,7 +64,9 @@ def test_tasks_read_what_a_scan_reads(table: DeltaTable, count: int, predicate: 
 
 
 def test_a_task_reads_other_columns(table: DeltaTable) -> None:
-    """Such as those that a library asks for later. The condition stays."""
+    """A task can read different columns than those of the scan, as some libraries request. The scan's condition still
+    applies.
+    """
     tasks = table.scan_tasks(3, ["words"], "i < 250")
     rows = [row for task in tasks for row in pa.table(task.read(columns=["i", "day"])).to_pylist()]
     expected = pa.table(table.to_arrow(["i", "day"], "i < 250"))
@@ -75,7 +77,7 @@ def test_a_task_reads_other_columns(table: DeltaTable) -> None:
 
 
 def test_tasks_in_order(table: DeltaTable) -> None:
-    """One after another they have the rows in the order of an ordered scan."""
+    """Read one after another, the tasks return the rows in the order of an ordered scan."""
     for count in (1, 2, 3, 100):
         tasks = table.scan_tasks(count, predicate="i % 7 < 3", ordered=True)
         expected = pa.table(table.to_arrow(predicate="i % 7 < 3", ordered=True))

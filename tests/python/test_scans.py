@@ -1,4 +1,4 @@
-"""The options of a scan, and streams without an Arrow library."""
+"""The options of a scan, and reading its stream without an Arrow library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deltalog import DeltaTable, InvalidArgumentError, MissingFileError, write_d
 
 @pytest.fixture
 def table(tmp_path: Path) -> DeltaTable:
-    """A table of six files with partitions and deletion vectors."""
+    """Creates a table of six files with partitions and deletion vectors."""
     schema = pa.schema([("day", pa.date32()), ("i", pa.int64()), ("words", pa.string())])
     properties = {"delta.enableDeletionVectors": "true"}
     table = DeltaTable.create(tmp_path / "t", schema, partition_by="day", configuration=properties)
@@ -32,7 +32,7 @@ def in_order(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def test_rows_in_order(tmp_path: Path) -> None:
-    """They do not depend on threads and batches, also after a checkpoint."""
+    """The order of rows depends neither on threads nor on the size of batches, also after a checkpoint."""
     for number in range(30):
         rows = range(number * 2000, number * 2000 + 2000)
         write_deltalake(tmp_path / "t", pa.table({"i": rows, "s": ["x" * 50] * 2000}), mode="append")
@@ -102,7 +102,7 @@ def test_batches_without_an_arrow_library(table: DeltaTable) -> None:
 
 
 def test_a_failure_of_a_batch_is_an_error_of_ours(tmp_path: Path) -> None:
-    """Not an error of the library that reads the stream."""
+    """If a batch fails, deltalog's own error is raised, not an error of the library that reads the stream."""
     for number in range(80):
         write_deltalake(tmp_path / "t", pa.table({"i": [number]}), mode="append")
     table = DeltaTable(tmp_path / "t")

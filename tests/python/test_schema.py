@@ -1,4 +1,4 @@
-"""The schema in Python: built from fields, and split into fields."""
+"""Schema objects in Python: they are made from fields, and return their fields."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_json_of_fields_matches_the_json_of_the_schema() -> None:
     schema = Schema(FIELDS)
     assert Schema.from_json(schema.to_json()).fields == FIELDS
     assert [json.loads(field.to_json()) for field in FIELDS] == json.loads(schema.to_json())["fields"]
-    # Some writers use short forms: a primitive type as an object, no nullability, no metadata.
+    # Some writers use other forms: a primitive type as an object, or fields without nullability or metadata.
     fields = '{"name":"a","type":{"type":"long"}},{"name":"b","type":{"type":"array","elementType":"long"}}'
     short = f'{{"type":"struct","fields":[{fields}]}}'
     assert Schema.from_json(short).fields == [Field("a", "long"), Field("b", ArrayType("long"))]

@@ -20,7 +20,7 @@ MAPPED = {"delta.columnMapping.mode": "name"}
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
-    """The rows, after checking that both implementations return the same."""
+    """Checks that `deltalake` reads the same rows, and returns them."""
     ours = sorted(pa.table(DeltaTable(path).to_arrow()).to_pylist(), key=repr)
     if "delta.columnMapping.mode" not in DeltaTable(path).metadata().configuration:
         theirs = deltalake.DeltaTable(path).to_pyarrow_table().to_pylist()
@@ -33,7 +33,9 @@ def metadata_actions(path: Path, version: int) -> list[dict[str, Any]]:
 
 
 def test_columns_are_added_at_every_depth(tmp_path: Path) -> None:
-    """Protocol: "Change Metadata". Schema and rows are one commit; older rows have NULL."""
+    """Protocol: "Change Metadata". The new schema and the rows are one commit. Older rows have NULL in the new
+    columns.
+    """
     inner = pa.struct([("x", pa.int64())])
     first = pa.schema(
         [("id", pa.int64()), ("s", inner), ("l", pa.list_(inner)), ("m", pa.map_(pa.string(), inner))]
@@ -63,7 +65,7 @@ def test_columns_are_added_at_every_depth(tmp_path: Path) -> None:
         {"id": 2, "s": after, "l": [after], "m": [("k", after)], "new": day},
     ]
     assert len(metadata_actions(tmp_path, 1)) == 1
-    # If there is nothing to add, the commit has no metadata, and is a blind append again.
+    # If there are no new columns, the commit has no metadata, and is a blind append.
     assert write_deltalake(tmp_path, data, mode="append", schema_mode="merge") == 2
     assert metadata_actions(tmp_path, 2) == []
     assert next(line["commitInfo"] for line in actions(tmp_path, 2) if "commitInfo" in line)["isBlindAppend"]
@@ -124,7 +126,9 @@ def test_types_become_wider_if_the_table_allows_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("names", [["n", "s"], ["n", "s", "other"]])
 def test_an_overwritten_schema_has_no_changes_of_types(tmp_path: Path, names: list[str]) -> None:
-    """Protocol: "Type Widening". No file with an older type remains."""
+    """Protocol: "Type Widening". An overwrite of the schema leaves no file with an older type, so the new schema
+    records no type changes.
+    """
 
     def inner(data_type: pa.DataType) -> pa.Array:
         return pa.array([{"l": [{"x": 1}]}], pa.struct([("l", pa.list_(pa.struct([("x", data_type)])))]))
@@ -166,7 +170,7 @@ def test_an_overwrite_replaces_schema_and_partitioning(tmp_path: Path) -> None:
     )
     assert rows(tmp_path) == [{"r": 1}]
     assert deltalake.DeltaTable(tmp_path).metadata().partition_columns == []
-    # The old versions are unchanged.
+    # Older versions can still be read as before.
     assert deltalake.DeltaTable(tmp_path, version=0).to_pyarrow_table().to_pylist() == [{"a": 1, "p": "x"}]
 
 
@@ -203,7 +207,7 @@ def test_names_and_types_that_no_table_can_have_are_refused(tmp_path: Path, mode
     write_deltalake(tmp_path, pa.table({"a": [1]}))
     refused = [pa.table({"a b": [1]}), pa.table({"x": [1], "X": [1]})]
     if mode == "overwrite":
-        # A void column is allowed next to stored columns; `merge` can create such a table.
+        # A table may have void columns besides others, and the schema mode `merge` can create such a table.
         refused.append(pa.table({"n": pa.nulls(1)}))
     for data in refused:
         with pytest.raises(deltalog.SchemaMismatchError):

@@ -1,4 +1,4 @@
-"""Rows can come from everything that has Arrow's C interface, and from lists of such objects."""
+"""Rows can come from any object with Arrow's C interface, and from lists of such objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXPECTED = [*FIRST.to_pylist(), *SECOND.to_pylist()]
 
 
 class OnlyArray:
-    """An object that only has `__arrow_c_array__`, as a `nanoarrow` array."""
+    """An object that has only `__arrow_c_array__`, like an array of `nanoarrow`."""
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         self.batch = batch
@@ -96,7 +96,7 @@ def test_what_is_no_source(tmp_path: Path, data: Any, words: str) -> None:
 
 
 def test_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`~` is the home directory in every location, as in pandas and polars; `./~` is a directory of this name."""
+    """In every location, `~` is the home directory, as in pandas and polars. `./~` is a directory with the name `~`."""
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))

@@ -1,4 +1,4 @@
-"""Options of Spark whose names are almost one of ours."""
+"""Spark reads and writes warn about options whose names are almost those of our options."""
 
 from __future__ import annotations
 

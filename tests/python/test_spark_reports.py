@@ -1,4 +1,6 @@
-"""The reports of Spark's tasks are checked before a commit. Without a commit, the reported files are deleted."""
+"""The reports of Spark's tasks are checked before their files are committed. If there is no commit, the reported files
+are deleted.
+"""
 
 import struct
 from pathlib import Path
@@ -33,7 +35,7 @@ def report(path: Path, name: str, value: str | None = "a", rows: int = 3) -> byt
     file = path / name
     file.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table({"id": range(3)}), file)
-    (file.parent / f".{file.name}.crc").write_bytes(b"crc")  # As Hadoop does.
+    (file.parent / f".{file.name}.crc").write_bytes(b"crc")  # Hadoop also writes a checksum file.
     content = file.read_bytes()
     footer = content[-8 - int.from_bytes(content[-8:-4], "little") :]
     partition = b"\x00" if value is None else b"\x01" + block(value.encode())

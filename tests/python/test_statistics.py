@@ -1,4 +1,4 @@
-"""Computes statistics for files that lack them. Protocol: "Per-file Statistics"."""
+"""Statistics are computed for files that lack them. Protocol: "Per-file Statistics"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NONE = {"delta.dataSkippingNumIndexedCols": "0", "delta.enableChangeDataFeed": "
 
 @pytest.fixture
 def table(tmp_path: Path) -> DeltaTable:
-    """A table with three files in two partitions, which have no statistics of columns."""
+    """Creates a table with three files in two partitions, without statistics of columns."""
     path = str(tmp_path / "t")
     for number in range(3):
         rows = pa.table({"id": [2 * number, 2 * number + 1], "p": ["a" if number < 2 else "b"] * 2})
@@ -29,7 +29,7 @@ def table(tmp_path: Path) -> DeltaTable:
 
 
 def bounds(table: DeltaTable) -> list[Any]:
-    """The minimum and the maximum of the ids in the statistics of each file."""
+    """Returns the minimum and maximum id in the statistics of each file."""
     files = pa.table(table.files()).to_pylist()
     found = [(file["stats"]["minValues"] or {}).get("id") for file in files]
     most = [(file["stats"]["maxValues"] or {}).get("id") for file in files]
@@ -108,7 +108,7 @@ def test_files_get_statistics(table: DeltaTable) -> None:
     assert [last["operation"], other["operation"]] == ["COMPUTE STATS"] * 2
     assert (other["why"], json.loads(other["operationParameters"]["predicate"])) == ("slow", ["p = 'a'"])
     assert table.recompute_statistics()["numFilesChosen"] == 0
-    # Readers of changes see nothing.
+    # The change data feed shows no changes.
     assert pa.table(table.load_cdf(version + 1)).num_rows == 0
     # Another implementation reads the statistics and the rows.
     theirs = deltalake.DeltaTable(table.table_uri)
@@ -133,13 +133,13 @@ def test_other_columns_choose_no_files(table: DeltaTable) -> None:
 
 
 def marks(path: Path) -> list[bool]:
-    """For each file of the newest version, whether its statistics are marked as deltalog's."""
+    """Returns for each file of the newest version whether its statistics have deltalog's mark."""
     stats = [json.loads(add["stats"]) for add in live(path)]
     return [found.get("deltalog") == 1 for found in stats]
 
 
 def live(path: Path) -> list[dict[str, Any]]:
-    """The newest `add` action of each file that is not removed."""
+    """Returns the newest `add` action of each live file."""
     files: dict[str, dict[str, Any]] = {}
     for commit in sorted((path / "_delta_log").glob("*.json")):
         for line in commit.read_text().splitlines():
@@ -168,7 +168,8 @@ def test_our_statistics_stay_marked_and_others_do_not_become_ours(tmp_path: Path
     assert marks(ours) == [True] * 3
     DeltaTable(theirs).clone(str(tmp_path / "copy of theirs"))
     assert marks(tmp_path / "copy of theirs") == [False] * 3
-    # Statistics from such footers do not count as deltalog's own, but NULL counts and bounds from rows do.
+    # Statistics from another writer's footers do not get the mark. NULL counts and bounds that were computed from rows
+    # do.
     newest = DeltaTable(theirs)
     newest.recompute_statistics(all_files=True)
     assert marks(theirs) == [False] * 3
@@ -180,13 +181,15 @@ DOUBLES = [[0.0, 1.0], [10.0, 11.0], [20.0, 21.0], [30.0, 31.0]]
 
 
 def kept(path: Path, condition: str) -> list[float]:
-    """The first number of each file that a filter keeps."""
+    """Returns the first number of each file that a filter keeps."""
     uris = DeltaTable(path).file_uris(condition)
     return sorted(pq.read_table(uri)["f"][0].as_py() for uri in uris)
 
 
 def test_files_of_doubles_are_skipped_by_their_maxima(tmp_path: Path) -> None:
-    """A file is kept if it has a NaN, which is greater than all numbers, or if its writer does not report NaN."""
+    """A filter for large doubles keeps files with a NaN, which is greater than all numbers, and files whose writer
+    does not report whether there is one.
+    """
     path, with_nan, theirs = tmp_path / "ours", tmp_path / "with nan", tmp_path / "theirs"
     for numbers in DOUBLES:
         other = {"g": [float("nan"), 0.5]}
@@ -207,7 +210,7 @@ def test_files_of_doubles_are_skipped_by_their_maxima(tmp_path: Path) -> None:
         assert kept(path, condition) == expected, condition
     assert kept(with_nan, "f > 25") == kept(theirs, "f > 25") == first
     assert DeltaTable(with_nan).count("f > 25") == 4 + 2
-    # The result is the same with a checkpoint, even if it has structs.
+    # The result is the same with a checkpoint, even if it has struct statistics.
     for properties in ({}, {"delta.checkpoint.writeStatsAsStruct": "true"}):
         if properties:
             DeltaTable(path).alter.set_table_properties(properties)

@@ -35,7 +35,7 @@ def ids(batch: Any) -> list[int]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A table with two commits of one row each."""
+    """Creates a table with two commits of one row each."""
     append(tmp_path / "t", 1)
     append(tmp_path / "t", 2)
     return tmp_path / "t"
@@ -124,7 +124,7 @@ def test_poll_returns_none_after_its_timeout(path: Path) -> None:
     stream = DeltaTable(path).stream("latest", follow=True)
     began = time.monotonic()
     assert stream.poll(timeout=0.3) is None
-    # The clock of the test and the clock of the stream may differ a little.
+    # The test and the stream use different clocks, which may differ a little.
     assert time.monotonic() - began >= 0.29
 
 

@@ -1,4 +1,4 @@
-"""Writes of long Arrow streams: they need little memory, and commit nothing if the source fails or is interrupted."""
+"""Writes of long Arrow streams need little memory, and commit nothing if the source fails or is interrupted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def failing(exception: BaseException, after: int) -> pa.RecordBatchReader:
 def test_a_failing_source_leaves_nothing_behind(after: int, mode: str, tmp_path: Path) -> None:
     table = tmp_path / "t"
     if mode != "error":
-        # Small files, so that some are finished when the source fails.
+        # The files are small, so that some of them are complete when the source fails.
         DeltaTable.create(table, SCHEMA, configuration={"delta.targetFileSize": "1kb"})
     before = tree(tmp_path)
     with pytest.raises(
@@ -52,13 +52,15 @@ def test_a_keyboard_interrupt_in_the_source_stays_a_keyboard_interrupt(tmp_path:
 
 
 def required(table: Path) -> dict[str, bytes]:
-    """Creates a table whose column has no NULLs, and returns its files."""
+    """Creates a table whose column must not be NULL, and returns its files."""
     DeltaTable.create(table, pa.schema([pa.field("id", pa.int64(), nullable=False)]))
     return tree(table)
 
 
 def test_an_interrupt_is_raised_even_if_rows_are_refused(tmp_path: Path) -> None:
-    """An error instead would be caught by a loop that tries again, which could then not be stopped with Ctrl-C."""
+    """If rows are refused and there is also an interrupt, the interrupt is raised. A loop that retries after errors
+    could otherwise not be stopped with Ctrl-C.
+    """
     before = required(tmp_path)
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -75,7 +77,9 @@ def test_an_interrupt_is_raised_even_if_rows_are_refused(tmp_path: Path) -> None
 def test_a_refused_row_ends_the_reading_of_the_source(
     rows_before: int, most_asked: int, tmp_path: Path
 ) -> None:
-    """The write fails immediately, even during the first rows, because the source may have no more rows for hours."""
+    """The write fails as soon as a row is refused, without reading on, because the source may have no more rows for
+    hours.
+    """
     before, asked = required(tmp_path), 0
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -94,7 +98,9 @@ def test_a_refused_row_ends_the_reading_of_the_source(
 
 
 def test_a_source_is_read_on_the_thread_of_the_caller(tmp_path: Path) -> None:
-    """The source may be usable only in its own thread, like a connection to SQLite."""
+    """The source is read on the caller's thread. Some sources, such as SQLite connections, can be used only on their
+    own thread.
+    """
     connection = sqlite3.connect(":memory:")
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -111,7 +117,7 @@ def run(script: str, *arguments: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-# The first source runs Python code, which notices a signal itself. The second never runs Python code.
+# The first source runs Python code, which notices signals itself. The second source never runs Python code.
 SOURCES = {
     "a generator": """
         def batches():
@@ -158,7 +164,7 @@ def test_an_interrupt_of_a_long_write_leaves_no_commit(source: str, tmp_path: Pa
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:
-    """Writes 600 MB of incompressible rows. Memory grows by less than a quarter of that."""
+    """A write of 600 MB of incompressible rows needs less than a quarter of that in memory."""
     script = """
         import os, resource, sys, pyarrow as pa, deltalog
         MB = 1 << 20
@@ -210,7 +216,7 @@ DEEP: dict[str, tuple[pa.DataType, list[Any]]] = {
 @pytest.mark.parametrize("name", DEEP)
 @pytest.mark.parametrize("form", ["table", "batch", "reader", "chunks"])
 def test_slices_of_nested_columns(tmp_path: Path, name: str, form: str) -> None:
-    """arrow-rs counts the offset of a slice twice for arrays that are nested in arrays."""
+    """Slices of nested arrays are written correctly. (arrow-rs counts the offset of such a slice twice.)"""
     data_type, values = DEEP[name]
     whole = pa.table({"id": range(4), "v": pa.array(values, data_type)})
     (batch,) = whole.slice(1, 2).to_batches()

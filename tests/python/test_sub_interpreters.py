@@ -1,4 +1,4 @@
-"""Only the main interpreter of a process can import the package. Others get an error, instead of hanging."""
+"""Only the main interpreter of a process can import the package. Sub-interpreters get an error instead of hanging."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_threads_read_and_write_at_once(tmp_path: Path) -> None:
         versions = [pool.submit(write, number) for number in range(24)]
         counts = [pool.submit(read, number) for number in range(24)]
         assert sorted(version.result(120) or 0 for version in versions) == list(range(1, 25))
-        # A read sees only whole commits.
+        # A read never sees a part of a commit.
         assert all(count.result(120) % 100 == 0 for count in counts)
     shared.update_incremental()
     found = Counter(pa.table(shared.to_arrow())["id"].to_pylist())
@@ -46,12 +46,14 @@ def test_threads_read_and_write_at_once(tmp_path: Path) -> None:
 
 
 def test_other_threads_run_while_we_read_and_write(tmp_path: Path) -> None:
-    """The source waits for another thread, which can run only if the write has released the interpreter lock."""
+    """The source of a write waits for another thread, which can run only if the write has released the interpreter
+    lock.
+    """
     ticks = threading.Event()
 
     def batches() -> object:
         yield DATA.to_batches()[0]
-        # Another thread sets it, so that thread must be able to run.
+        # Another thread must be able to run to set this event.
         assert ticks.wait(60)
         yield DATA.to_batches()[0]
 
@@ -91,8 +93,8 @@ def test_only_one_of_many_threads_gets_a_stream(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_child(tmp_path: Path) -> None:
-    """A child process opens, reads and writes tables after its parent has done so, as the workers of Spark and PyTorch
-    do.
+    """A forked child can open, read and write tables after its parent has done so. Workers of Spark and PyTorch do
+    this.
     """
     script = """
 import os, sys, threading, pyarrow as pa, deltalog
@@ -150,7 +152,9 @@ assert took < 1, took
 
 
 def test_names_are_the_same_for_type_checkers_and_at_run_time() -> None:
-    """Modules are imported when one of their names is asked for."""
+    """Modules are imported only when one of their names is used, so type checkers get the names from separate imports.
+    Both must have the same names.
+    """
     source = ast.parse(Path(deltalog.__file__).read_text("utf-8"))
     (checked,) = [
         node for node in source.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
@@ -165,7 +169,7 @@ def test_names_are_the_same_for_type_checkers_and_at_run_time() -> None:
 
 
 def test_every_module_can_be_the_first_one() -> None:
-    """None relies on another one that the package has imported before it."""
+    """Each module can be imported first. None needs another module to be imported before it."""
     modules = [f"deltalog.{module}" for module in (*deltalog._MODULES, *deltalog._NAMES)]
     program = "import sys; from importlib import import_module; import_module(sys.argv[1])"
     for module in sorted({*modules, "deltalog.table.rows", "deltalog.interrupts", "deltalog.cli"}):
@@ -173,11 +177,13 @@ def test_every_module_can_be_the_first_one() -> None:
 
 
 def test_a_process_of_multiprocessing_does_the_upkeep_of_its_commits() -> None:
-    """It may end without waiting for threads."""
+    """A process of `multiprocessing` may end without waiting for threads, so its commits do their background work
+    themselves.
+    """
     with multiprocessing.get_context("forkserver").Pool(1) as pool:
         assert pool.apply(_imported_upkeep)
 
 
 def _imported_upkeep() -> bool:
-    """Returns whether the import of the package has looked at the process."""
+    """Returns whether importing the package has also imported `upkeep`."""
     return "deltalog.upkeep" in sys.modules

@@ -17,7 +17,7 @@ from tests.python.place import data_files
 UTC = "UTC"
 DICTIONARY = pa.dictionary(pa.int8(), pa.string())
 
-# For each name the input and the type that is read back; the values must be the same.
+# For each name: the input, and the type that is read back. The values must be the same.
 LOSSLESS = {
     "boolean": (pa.array([True, None]), pa.bool_()),
     "int8": (pa.array([-128, 127], pa.int8()), pa.int8()),
@@ -83,8 +83,8 @@ LOSSLESS = {
 @pytest.mark.parametrize("name", LOSSLESS)
 def test_stored_without_loss(name: str, tmp_path: Path) -> None:
     array, stored = LOSSLESS[name]
-    # The data is written twice, the second time to the existing table. It is a slice, because its offsets do not begin
-    # at 0.
+    # The data is written twice, the second time to the existing table. The data is a slice, so its offsets do not
+    # begin at 0.
     write_deltalake(tmp_path, pa.table({"c": array}))
     write_deltalake(
         tmp_path, pa.table({"c": pa.concat_arrays([array, array]).slice(len(array))}), mode="append"
@@ -94,7 +94,7 @@ def test_stored_without_loss(name: str, tmp_path: Path) -> None:
     assert read.to_pylist() == array.to_pylist() * 2
 
 
-# For each name the input, and words from the error.
+# For each name: the input, and words that the error must contain.
 REFUSED = {
     "uint64": (pa.array([1], pa.uint64()), "UInt64.*signed"),
     "time32": (pa.array([1], pa.time32("s")), "Time32"),

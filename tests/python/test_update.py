@@ -135,8 +135,8 @@ SAME_KEY = pa.table({"key": [1], "n": [7]})
 
 @BOTH
 def test_identity_columns_keep_their_values(tmp_path: Path, properties: dict[str, str]) -> None:
-    """Protocol, "Identity Columns": users may provide values only for new rows. The JVM connector does not change
-    values either.
+    """Protocol, "Identity Columns": users may provide values only for new rows, so an UPDATE of the column is refused.
+    The JVM connector does the same.
     """
     for accepts_values in (False, True):
         path = tmp_path / str(accepts_values)

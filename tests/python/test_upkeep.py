@@ -1,4 +1,4 @@
-"""The background work after a commit. Protocol: "Checkpoints", "Version Checksum File"."""
+"""The work after a commit runs in the background. Protocol: "Checkpoints", "Version Checksum File"."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""VACUUM: what it lists, deletes and keeps (PROTOCOL, "VACUUM Protocol Check"). The core's tests cover the rules in
-detail.
+"""Tests which files VACUUM lists, deletes and keeps (PROTOCOL, "VACUUM Protocol Check"). The core's tests cover the
+rules in detail.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def removed_files(path: Path) -> set[str]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A table whose first files were removed, and that has a file which no version refers to."""
+    """Creates a table whose first files were removed, with an additional file that no version refers to."""
     write_deltalake(tmp_path, ROWS, partition_by=["p"])
     write_deltalake(tmp_path, ROWS, mode="overwrite")
     (tmp_path / "p=c" / "orphan.parquet").write_bytes(b"12345")
@@ -106,7 +106,9 @@ def test_a_plan_tells_sizes_and_reasons_and_can_be_carried_out(path: Path) -> No
 
 
 def test_a_file_that_was_restored_since_the_plan_stays(tmp_path: Path) -> None:
-    """The file is kept even if it was removed again, and a compaction of the log no longer mentions it."""
+    """A file that was restored after the plan was made is kept, even if it was removed again since and a compaction of
+    the log no longer mentions it.
+    """
     write_deltalake(tmp_path, pa.table({"id": [1]}))
     write_deltalake(tmp_path, pa.table({"id": [2]}), mode="overwrite")
     plan = DeltaTable(tmp_path).vacuum_plan(0, False)
@@ -128,7 +130,9 @@ def test_a_short_retention_is_refused(path: Path) -> None:
 
 
 def test_young_files_and_retained_versions_stay(path: Path) -> None:
-    """The log does not contain the files of unfinished writes."""
+    """Young files are kept, because they may belong to writes that are not committed yet, and so are the files of
+    retained versions.
+    """
     (path / "young.parquet").touch()
     (path / "_hidden").mkdir()
     (path / "_hidden" / "old.parquet").touch()
@@ -147,7 +151,7 @@ def test_directories_that_have_been_empty_for_long_are_removed(path: Path) -> No
     os.utime(path / "p=old" / "nested", (0, 0))
     os.utime(path / "p=old", (0, 0))
     assert DeltaTable(path).vacuum_plan().delete().num_directories == 1
-    # This has changed the time of the directory above it.
+    # Removing the directory has changed the time of its parent directory.
     assert (path / "p=old").exists()
     assert (path / "p=new" / "nested").exists()
 

@@ -1,4 +1,4 @@
-"""Variants are written whole (table feature `variantType`; Parquet's `VariantEncoding.md`)."""
+"""Variants are written without shredding (table feature `variantType`; Parquet's `VariantEncoding.md`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Void columns: they are NULL in all rows, and data files do not contain them."""
+"""Void columns are NULL in all rows, and data files do not contain them."""
 
 from __future__ import annotations
 
@@ -151,7 +151,9 @@ def test_a_void_column_that_must_not_be_null_gets_a_type_if_no_row_has_null(tmp_
 
 
 def with_null_in_void(path: Path) -> DeltaTable:
-    """Returns a table whose rows have NULL where their void columns must not have it, as other writers may leave it."""
+    """Creates a table with void columns that must not be NULL, but has rows, which have NULL in them. Other writers
+    may leave such tables.
+    """
     inner = struct(field("x", "long"), {**field("v", "void"), "nullable": False})
     table = CraftedTable(
         path, [field("a", "long"), {**field("b", "void"), "nullable": False}, field("s", inner)]

@@ -1,4 +1,4 @@
-"""Rows that are so wide that 8,192 of them have more than 2 GiB, the maximum size of an Arrow array of strings."""
+"""Rows that are so large that 8,192 of them exceed 2 GiB, the maximum size of an Arrow string array."""
 
 from pathlib import Path
 
@@ -15,12 +15,12 @@ DOC = 320_000
 """The size of a document in bytes."""
 
 ROWS = 7_000
-"""The number of rows. Together, their documents have more than 2 GiB."""
+"""The number of rows, whose documents together exceed 2 GiB."""
 
 
 @pytest.fixture
 def wide(tmp_path: Path) -> DeltaTable:
-    """A table of one file. The file's dictionary contains the document only once."""
+    """Creates a table with one small file, whose dictionary contains the document only once."""
     docs = pyarrow.DictionaryArray.from_arrays(np.zeros(ROWS, dtype=np.int32), ["x" * DOC])
     rows = pyarrow.table({"id": range(ROWS), "doc": docs})
     pyarrow.parquet.write_table(rows, tmp_path / "a.parquet")
@@ -57,7 +57,7 @@ def test_values_of_an_expression_may_have_more_than_two_gigabytes() -> None:
 @pytest.mark.parametrize("text", [True, False])
 def test_a_slice_of_a_very_large_column_is_written(tmp_path: Path, text: bool) -> None:
     end = 3 << 30
-    # Only the end of this memory is ever touched.
+    # The test only ever touches the end of this memory.
     values = np.zeros(end, dtype=np.uint8)
     values[-5:] = np.frombuffer(b"abcde", dtype=np.uint8)
     offsets = np.array([0, end - 5, end - 3, end - 3, end], dtype=np.int64)
@@ -69,7 +69,9 @@ def test_a_slice_of_a_very_large_column_is_written(tmp_path: Path, text: bool) -
 
 
 def test_a_long_default_value_is_repeated_for_a_few_rows_at_once(tmp_path: Path) -> None:
-    """The creator of the table determines how long the value is: 300 rows would take 300 MB."""
+    """The creator of a table determines how long a default value is. Here, 300 copies of it would take 300 MB, so only
+    a few rows are filled at once.
+    """
     schema = Schema([Field("id", "long"), Field("doc", "string")])
     feature = {"delta.feature.allowColumnDefaults": "supported", "delta.enableChangeDataFeed": "true"}
     table = DeltaTable.create(tmp_path, schema=schema, configuration=feature)
@@ -82,5 +84,5 @@ def test_a_long_default_value_is_repeated_for_a_few_rows_at_once(tmp_path: Path)
     merge.when_not_matched_insert({"id": "s.id"}).execute()
     table = DeltaTable(tmp_path)
     assert (table.count(), table.count("octet_length(doc) = 1000000")) == (600, 600)
-    # Arrow, the encoder and the pages of the file each hold one batch.
+    # One batch each is in Arrow's memory, in the encoder, and in the pages of the file.
     assert peak_bytes() - before < 1 << 30

@@ -1,4 +1,4 @@
-"""Writing: modes, partitions, properties, and data that does not fit."""
+"""Writes: modes, partitions, properties, and data that does not fit the table."""
 
 from __future__ import annotations
 
@@ -42,8 +42,7 @@ def test_modes(tmp_path: Path) -> None:
 
 
 def test_files_have_the_size_that_is_asked_for(tmp_path: Path) -> None:
-    """The size of files is limited by the option or by the table's property, no matter how the rows are divided into
-    batches.
+    """An option or a table property sets the size of files, no matter how the rows are divided into batches.
     """
     many = pa.table({"id": [number * 0x9E3779B97F4A7C15 % 2**62 for number in range(300_000)]})
     properties = {"delta.targetFileSize": "1mb"}
@@ -121,12 +120,12 @@ def test_every_partition_value(tmp_path: Path) -> None:
     table = DeltaTable(path)
     assert rows(pa.table(table.to_arrow())) == wanted
     assert rows(deltalake.DeltaTable(path).to_pyarrow_table()) == wanted
-    # Nothing was written outside of the table, and each file is where the list says.
+    # Nothing was written outside of the table, and each file is at the path that the file list has.
     assert all(name.startswith("a/b/t/") for name in tree(tmp_path))
     listed = pa.table(table.files(columns=["path"]))["path"].to_pylist()
     assert sorted(listed) == data_files(path)
     for value in ("'", '"', "\\", "%", "a/b", "\U0001f600"):
-        # As in Spark, a doubled backslash in a string stands for one.
+        # As in Spark, two backslashes in a SQL string stand for one.
         quoted = "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
         found = pa.table(table.to_arrow(predicate=f"p = {quoted}"))
         assert found["p"].to_pylist() == [value], value
@@ -291,7 +290,9 @@ def test_a_table_passes_its_storage_options_on(tmp_path: Path) -> None:
 
 
 def test_a_commit_that_cannot_be_read_back_is_unknown(tmp_path: Path) -> None:
-    """The system reports that a commit exists, but it cannot be read. It may be our own."""
+    """The store reports that a commit exists already, but the commit cannot be read. It may be our own, so the outcome
+    is unknown.
+    """
     write_deltalake(tmp_path, ONE)
     table = DeltaTable(tmp_path)
     log = tmp_path / "_delta_log"

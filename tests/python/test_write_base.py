@@ -1,4 +1,4 @@
-"""A write of an engine is based on the snapshot that the engine has read."""
+"""A write of an engine, such as Spark, is based on the snapshot that the engine has read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def begin(
     fields = [{"name": name, "type": "long", "nullable": True, "metadata": {}} for name in columns]
     schema = json.dumps({"type": "struct", "fields": fields})
     options = TableOptions(None, None)
-    application = (str(uuid.uuid4()), 0)  # Without rows, a write commits the version of its application only.
+    application = (str(uuid.uuid4()), 0)  # A write without rows only records the version of its application.
     read = base._snapshot if base else None
     begun = SparkWrite.begin(str(path), schema, mode, options, base=read, app_transaction=application)
     assert not isinstance(begun, AlreadyApplied)
@@ -77,7 +77,9 @@ def leave_only_newest(path: Path) -> int:
 def test_an_append_whose_base_was_cleaned_up_goes_on_unless_the_table_has_changed(
     tmp_path: Path, has_constraint: bool
 ) -> None:
-    """The append's files were written without the constraint, so they must not be added afterwards."""
+    """An append whose base version was cleaned up continues, unless the table has changed. Here a constraint was
+    added, for which the append's files were not checked.
+    """
     write_deltalake(tmp_path, ONE)
     write = begin(tmp_path, "append")
     assert write is not None
@@ -100,8 +102,8 @@ def test_an_append_whose_base_was_cleaned_up_goes_on_unless_the_table_has_change
 def test_an_append_whose_base_was_cleaned_up_does_not_count_what_others_have_counted(
     tmp_path: Path, counts: bool, columns: tuple[str, ...]
 ) -> None:
-    """PROTOCOL, "Identity Columns": the values in the files follow the high water mark of the base. The write may be
-    repeated.
+    """PROTOCOL, "Identity Columns": the values in the append's files follow the high water mark of its base version.
+    Other writers may have used them since, so the append fails and can be repeated.
     """
     identity = Field("n", "long", identity=Identity(allow_explicit_insert=True))
     DeltaTable.create(tmp_path, Schema([Field("id", "long"), identity]))

@@ -56,7 +56,7 @@ def codecs(table: DeltaTable) -> set[str]:
     ],
 )
 def test_the_codec_of_the_table(tmp_path: Path, codec: str, name: str, found: str) -> None:
-    """All writers of the table use the codec, and pyarrow reads their files."""
+    """All operations that write files use the table's codec, and pyarrow reads the files."""
     configuration = {"delta.parquet.compression.codec": codec}
     write_deltalake(tmp_path, ROWS, configuration=configuration)
     table = DeltaTable(tmp_path)
@@ -155,7 +155,7 @@ def test_sizes_and_columns(tmp_path: Path) -> None:
 
 
 def test_bounds_of_the_log_stay(tmp_path: Path) -> None:
-    """Even with `NONE`, files have the statistics from which the log's statistics are computed."""
+    """Even with `NONE`, files have the statistics that are also written to the log."""
     none = WriterProperties(default_column_properties=ColumnProperties(statistics_enabled="NONE"))
     write_deltalake(tmp_path, ROWS, writer_properties=none)
     assert DeltaTable(tmp_path).min_max("id") == (0, 999)

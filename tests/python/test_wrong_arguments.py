@@ -2,7 +2,7 @@
 
 The calls are found by walking the exports of the package, and their parameters by introspection, so a new call is
 tested without being listed here. If only other calls return objects of a class, the class is listed in `RETURNED`.
-`OBJECTS` states how to create objects whose methods are tested.
+`OBJECTS` says how to create the objects whose methods are tested.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ROWS = pa.table({"id": [1, 2], "name": ["a", "b"]})
 
 
 class Wrong:
-    """An object of a class that no parameter accepts."""
+    """A class whose objects no parameter accepts."""
 
     def __repr__(self) -> str:
         return "<wrong>"
@@ -85,7 +85,7 @@ PERHAPS_RIGHT: list[Any] = [
     pd.NaT,
 ]
 
-# The other arguments of a call with a wrong one.
+# Valid values for the other arguments of a call.
 NEEDED: dict[str, Any] = {
     "after": "id",
     "app_id": "app",
@@ -174,7 +174,7 @@ def writing(table: DeltaTable) -> deltalog.DistributedWrite:
 
 
 def calls(module: ModuleType = deltalog, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yields the name of each call: an object of a module, and a method if the object is a class."""
+    """Yields the name of each call: a function of a module, or a method of a class in a module."""
     for name in module.__all__:
         kind, path = getattr(module, name), prefix + name
         if isinstance(kind, ModuleType):
@@ -203,7 +203,7 @@ def opened(pristine: Path, place: Path) -> DeltaTable:
 
 
 def call_of(path: str, method: str, table: DeltaTable) -> Any:
-    """Returns the function to call. A method belongs to an object that is made from `table`."""
+    """Returns the function to call. For a method, an object is made from `table` first."""
     called: Any = deltalog
     for name in path.split("."):
         called = getattr(called, name)
@@ -221,7 +221,9 @@ def parameters_of(call: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def positional_of(call: Callable[..., Any]) -> list[str]:
-    """Returns the parameters that cannot be given by name, because other arguments may have any name."""
+    """Returns the parameters that can only be passed by position, because keyword arguments of the call may have any
+    name.
+    """
     return [one.name for one in parameters_of(call) if one.kind is one.POSITIONAL_ONLY and one.name != "self"]
 
 
@@ -248,7 +250,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_wrong_arguments(
     pristine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, method: str
 ) -> None:
-    # A text may be interpreted as a path.
+    # For some parameters, a string is a path.
     monkeypatch.chdir(tmp_path)
     place = tmp_path / "table"
     table = opened(pristine, place)

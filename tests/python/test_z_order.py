@@ -1,4 +1,4 @@
-"""Orders rows by several columns. Protocol: "Add File and Remove File", "Per-file Statistics"."""
+"""OPTIMIZE ZORDER BY orders rows by several columns. Protocol: "Add File and Remove File", "Per-file Statistics"."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 
 def seen(rows: pa.Table) -> list[str]:
-    """Returns the rows as sorted texts, in which NaN equals NaN."""
+    """Returns the rows as sorted strings, so that NaN equals NaN."""
     return sorted(repr(sorted(row.items())) for row in rows.to_pylist())
 
 
@@ -42,7 +42,7 @@ def size_of(table: DeltaTable) -> int:
 
 
 def every_type(count: int, seed: int) -> pa.Table:
-    """Returns rows in no order, with a value of each type; each value may be null."""
+    """Returns rows in random order, with columns of every type, whose values may be null."""
     numbers = random.Random(seed)  # noqa: S311
     start = datetime(2026, 11, 24, tzinfo=timezone.utc)
 
@@ -237,7 +237,9 @@ def test_what_cannot_be_ordered(tmp_path: Path) -> None:
 
 
 def test_statements_go_on_beside_it(tmp_path: Path) -> None:
-    """Appends and deletes in another thread neither fail nor are lost, whether or not the operation succeeds."""
+    """While rows are ordered, appends and deletes in another thread neither fail nor are lost, whether or not the
+    ordering is committed.
+    """
     path = tmp_path / "t"
     for start in range(0, 200, 10):
         options: Row = {"configuration": {"delta.enableDeletionVectors": "true"}} if start == 0 else {}
@@ -257,7 +259,7 @@ def test_statements_go_on_beside_it(tmp_path: Path) -> None:
                         other.delete(f"id = {at + 3}")
                         break
                     except Exception as error:
-                        # The rows of the failed statement have just been moved.
+                        # The statement failed because its rows have just been moved.
                         if getattr(error, "reason", None) not in (
                             "concurrent_delete_read",
                             "concurrent_delete_delete",

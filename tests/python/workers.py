@@ -1,5 +1,5 @@
-"""The functions that other processes run in the tests of distributed writes. They import little, so that they start
-quickly.
+"""Functions that other processes run in the tests of distributed writes. They import little, so that the processes
+start quickly.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def write(task: WriteTask, data: pa.Table) -> Fragment:
 
 
 def write_and_wait(task: WriteTask, started: Connection) -> None:
-    """Begins files and waits until it is killed."""
+    """Begins to write files, and waits until the process is killed."""
 
     def batches() -> Iterator[pa.RecordBatch]:
         for number in range(4):

@@ -1,4 +1,4 @@
-"""Fixtures: the tables of the examples, and a function that runs commands in this process."""
+"""Fixtures: the tables that examples use, and a function that runs commands in this process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Ran(NamedTuple):
 
     @property
     def objects(self) -> list[dict[str, Any]]:
-        """The lines of JSON that were printed."""
+        """Returns the printed lines, parsed as JSON."""
         return [json.loads(line) for line in self.out.splitlines()]
 
 
@@ -39,7 +39,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def place(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory with the tables of the examples, in which commands run."""
+    """Creates a directory with the examples' tables, in which commands run."""
     copied = tmp_path / "place"
     shutil.copytree(prepared, copied)
     monkeypatch.chdir(copied)

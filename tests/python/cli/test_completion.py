@@ -1,4 +1,4 @@
-"""Scripts that complete commands."""
+"""The scripts with which shells complete commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.python.cli.conftest import Command
 
 
 def completed(script: str, *words: str) -> set[str]:
-    """Returns what bash completes for words whose last one is not complete."""
+    """Returns the completions that bash offers for the last of some words."""
     quoted = " ".join(f"'{word}'" for word in ("deltalog", *words))
     program = f'{script}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _deltalog; printf "%s\\n" "${{COMPREPLY[@]}}"'
     ran = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True)

@@ -1,4 +1,6 @@
-"""Rows from files and to them: exactly, or an error with the line, and then nothing is committed."""
+"""Rows are imported and exported exactly. If that is not possible, an error names the line, and nothing is
+committed.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,7 @@ def test_files_of_other_software(run: Command) -> None:
 
 
 def given(monkeypatch: pytest.MonkeyPatch, text: str | bytes) -> None:
-    """Makes a text the standard input."""
+    """Makes the command read a text from standard input."""
     data = text.encode() if isinstance(text, str) else text
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 
@@ -197,7 +199,7 @@ def test_csv_of_other_forms(run: Command, monkeypatch: pytest.MonkeyPatch) -> No
     ran = run("append", "trips", "--format", "csv", "--delimiter", ";", "--null", "NULL", "--json")
     assert ran.objects == [{"version": 2, "rows": 3}]
     rows = pa.table(DeltaTable("trips").to_arrow(predicate="city IS NULL OR city = 'NULL'")).to_pylist()
-    # A partition column has no empty text.
+    # In a partition column, an empty string is NULL.
     assert sorted(rows, key=repr) == [
         {"city": "NULL", "km": None},
         {"city": None, "km": 1.5},

@@ -1,4 +1,4 @@
-"""The layout of lines for people: widths, cuts, escapes, colors."""
+"""The layout of printed tables: column widths, cut-off values, escapes and colors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/cli.md: the page shows the commands as they are, and all examples run."""
+"""docs/cli.md shows the current commands, and all its examples run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`deltalog plot`: text that fits a terminal, pictures, and wrong arguments."""
+"""`deltalog plot` prints text that fits a terminal, writes pictures, and reports wrong arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command in its own process: terminals, closed pipes, Ctrl-C, and which modules are imported."""
+"""Runs the command in its own process to test terminals, closed pipes, Ctrl-C, and which modules are imported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def environment(**settings: str) -> dict[str, str]:
 
 
 def in_terminal(arguments: list[str], **settings: str) -> str:
-    """Runs a command in a pseudo-terminal, and returns what it shows."""
+    """Runs a command in a pseudo-terminal, and returns its output."""
     import pty
 
     terminal, end = pty.openpty()
@@ -35,7 +35,7 @@ def in_terminal(arguments: list[str], **settings: str) -> str:
     )
     os.close(end)
     shown = b""
-    # Linux raises EIO when the other side is closed.
+    # On Linux, a read raises EIO when the command has closed the terminal.
     with contextlib.suppress(OSError):
         while part := os.read(terminal, 4096):
             shown += part
@@ -72,7 +72,7 @@ def test_arrow_is_not_written_to_a_terminal(place: Path) -> None:
 
 
 def test_a_reader_that_goes_away(place: Path) -> None:
-    """As in `deltalog show trips | head -1`."""
+    """The command ends quietly if the reader of a pipe ends first, as in `deltalog show trips | head -1`."""
     write_deltalake(place / "many", pa.table({"i": range(300_000)}))
     for form in ("--json", "--arrow"):
         ran = subprocess.Popen(
@@ -116,7 +116,7 @@ def test_an_encoding_that_lacks_characters(place: Path) -> None:
 
 @pytest.fixture
 def following(place: Path) -> subprocess.Popen[str]:
-    """Follows a table from its newest version on."""
+    """Runs a command that follows a table from its newest version on."""
     return subprocess.Popen(
         [*COMMAND, "tail", "trips", "-n", "1", "-f", "--interval", "0.05", "--json"],
         stdout=subprocess.PIPE,
