@@ -43,7 +43,7 @@ directory, and an empty directory for this measurement.
 
 @dataclass(frozen=True)
 class Ratio:
-    """The ratio of the measurements of `subject` to those of `peer`, computed for each round.
+    """The measurements of `subject` divided by the measurements of `peer`, computed for each round.
 
     `time` and `memory` are upper limits for the ratio; None means that the ratio is only shown.
     """

@@ -1,6 +1,7 @@
 """Measures the memory that a DELETE with deletion vectors needs in a Spark driver with 512 MB: `benches/run.py driver`.
 
-- Tables of 2,000,000, 20,000,000 and 200,000,000 rows of one column, of which half are deleted, at scattered positions.
+- Tables of 2,000,000, 20,000,000 and 200,000,000 rows of one column. A DELETE removes half of them, at scattered
+  positions.
 - Each DELETE runs in its own Spark application, whose executor is a separate process, so the driver only holds the
   data of the statement: bitmaps and lists of files.
 - The output shows the peak of the driver's heap during the statement, the heap after a garbage collection, and the

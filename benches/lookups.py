@@ -1,7 +1,7 @@
 """Measures look-ups of single keys with and without Bloom filters: `benches/run.py lookups`.
 
 A table has keys in random order, so the statistics of every file and row group span nearly all keys. The table is
-written with filters (`deltalog.bloomFilterColumns`) and without. Then keys are looked up, half of which exist.
+written with filters (`deltalog.bloomFilterColumns`) and without. Then keys are looked up, and half of them exist.
 
 - The script measures the seconds for writing, the size of the files, the seconds for a look-up, and the bytes that a
   look-up reads. These are the bytes that the process has requested from the operating system (`rchar` of

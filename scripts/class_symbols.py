@@ -93,7 +93,7 @@ def symbols(
     entries: Mapping[str, Iterable[str]] = ENTRIES,
     uses: Mapping[str, Iterable[str]] = USES,
 ) -> str:
-    """Returns the list of all used symbols, apart from those of Java and of the package `own`.
+    """Returns the list of all used symbols, apart from symbols of Java and of the package `own`.
 
     It has a section for each group of features, with the classes of the group and the symbols that only this group
     needs, not the first group. The first group's section also has the types that the entries of other groups extend,

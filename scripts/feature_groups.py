@@ -119,7 +119,7 @@ def grouped(
     if used != allowed:
         raise UngroupedError(
             "USES of scripts/feature_groups.py differs from the code; each use must ask FeatureGroup first; "
-            f"FeatureGroup; new are {sorted(used - allowed)}, gone are {sorted(allowed - used)}"
+            f"new are {sorted(used - allowed)}, gone are {sorted(allowed - used)}"
         )
     groups = {
         group: _reached(references, names, always) for group, names in by_group.items() if group != READ
@@ -135,7 +135,7 @@ def grouped(
 
 
 def _reached(references: Mapping[str, Iterable[str]], names: Iterable[str], beyond: set[str]) -> set[str]:
-    """Returns the classes that can be reached from `start` without passing through the classes in `without`."""
+    """Returns the classes that can be reached from `names` without passing through the classes in `beyond`."""
     found: set[str] = set()
     waiting = list(names)
     while waiting:

@@ -78,7 +78,9 @@ def imports(sources: Path = SOURCES) -> Iterator[CoreImport]:
         if file in ROOT or TEST_FILE.search(file):
             continue
         if importer is None:
-            sys.exit(f"{file}: the file does not belong to a floor; add its folder to FLOORS in scripts/floors.py")
+            sys.exit(
+                f"{file}: the file does not belong to a floor; add its folder to FLOORS in scripts/floors.py"
+            )
         module = file.removesuffix("/mod.rs").removesuffix(".rs").split("/")
         for number, line in code(source):
             for found in PATH.finditer(line):

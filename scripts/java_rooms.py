@@ -58,7 +58,9 @@ def rooms_of(files: list[Path], sources: Path) -> dict[str, str]:
             extended = re.search(r"\bextends (\w+)", code(file))
             rooms[file.stem] = rooms.get(extended[1], "") if extended else ""
         if rooms[file.stem] not in ROOMS:
-            sys.exit(f"{file.relative_to(sources)}: not in a room; add its folder to ROOMS of scripts/java_rooms.py")
+            sys.exit(
+                f"{file.relative_to(sources)}: not in a room; add its folder to ROOMS of scripts/java_rooms.py"
+            )
     return rooms
 
 

@@ -192,7 +192,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", help="plant the defect with this name")
-    parser.add_argument("--slice", default="0/1", help="plant a part of the defects: 1/4 is the second of four parts")
+    parser.add_argument(
+        "--slice", default="0/1", help="plant a part of the defects: 1/4 is the second of four parts"
+    )
     parser.add_argument("--check", action="store_true", help="only check that every defect can be planted")
     options = parser.parse_args()
     known = defects()

@@ -22,7 +22,7 @@ GENERATED = ("synthetic-implementations", "blanket-implementations")
 
 
 class Page(HTMLParser):
-    """Collects the signatures on a page: those of the item itself, its methods and its trait implementations."""
+    """Collects the signatures on a page: of the item itself, its methods and its trait implementations."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ def test_the_tests_that_it_names_exist(root: Path) -> None:
 
 
 def test_its_limits_are_those_of_the_core(root: Path) -> None:
-    """Every constant of the core's limits is in the table of the page, and every value in the table is that of a
+    """Every constant of the core's limits is in the table of the page, and every value in the table belongs to a
     constant.
     """
     code = (root / "crates/deltalog/src/limits.rs").read_text()

@@ -1,4 +1,4 @@
-"""Two tables that differ in their number of columns, all of which are longs with statistics.
+"""Two tables that differ in their number of columns. All columns are longs with statistics.
 
 Each table has one file of four rows. If an operation takes ten times as long for ten times as many columns, it is
 linear.

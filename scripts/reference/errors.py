@@ -26,7 +26,7 @@ This page is generated from the classes by `python -m scripts.reference`.
 
 TODO = "What to do: "
 BASES = {"DeltaError", "DeltaProtocolError"}
-"""Base classes, of which only the subclasses are raised."""
+"""Base classes. Only their subclasses are raised."""
 
 
 def page() -> str:

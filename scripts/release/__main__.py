@@ -111,9 +111,7 @@ def upload(root: Path, version: Version, *, is_asked: bool) -> None:
     if is_asked:
         publishing.publish(root, steps)
     else:
-        print(
-            f"Nothing was uploaded. With --publish, these commands are run:\n{publishing.describe(steps)}"
-        )
+        print(f"Nothing was uploaded. With --publish, these commands are run:\n{publishing.describe(steps)}")
 
 
 def main(given: list[str] | None = None, root: Path = ROOT) -> None:

@@ -26,7 +26,9 @@ def git(root: Path, *arguments: str) -> str:
 def branch(root: Path) -> str:
     name = git(root, "branch", "--show-current")
     if not name:
-        raise RefusedError("no branch is checked out, but a release is a commit on a branch; check out a branch")
+        raise RefusedError(
+            "no branch is checked out, but a release is a commit on a branch; check out a branch"
+        )
     return name
 
 

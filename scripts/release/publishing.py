@@ -31,7 +31,9 @@ def check(root: Path, directory: Path, version: Version) -> None:
     commit.
     """
     if git(root, "status", "--porcelain"):
-        raise RefusedError("there are uncommitted changes, which would not be in the release; commit or remove them")
+        raise RefusedError(
+            "there are uncommitted changes, which would not be in the release; commit or remove them"
+        )
     if git(root, "rev-parse", "HEAD") != git(root, "rev-parse", f"{version.tag}^{{commit}}"):
         raise RefusedError(
             f"the newest commit is not the commit of {version.tag}; publish from a branch that ends there"

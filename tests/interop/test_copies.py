@@ -1,4 +1,4 @@
-"""Compares tables that deltalog creates with CONVERT and CLONE to those of the JVM connector, which must be able to
+"""Compares the tables that deltalog and the JVM connector create with CONVERT and CLONE. The connector must be able to
 read ours.
 """
 

@@ -47,7 +47,7 @@ def properties(given: dict[str, str]) -> str:
 
 
 def without_random_names(found: dict[str, Any]) -> dict[str, Any]:
-    """Returns a log without its random names, such as those of hidden columns."""
+    """Returns a log without its random names, such as the names of hidden columns."""
     for configuration in (found["configuration"], found["parameters"]["properties"]):
         for name in [name for name in configuration if "materialized" in name]:
             configuration[name] = ""

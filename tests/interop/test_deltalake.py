@@ -43,7 +43,10 @@ def test_partition_values_are_escaped_and_typed(writer: Any, reader: Any, tmp_pa
 
 @pytest.mark.parametrize(("writer", "reader"), PAIRS)
 def test_both_write_alternately(writer: Any, reader: Any, tmp_path: Path) -> None:
-    first, second = TYPES.take([0, 1]), TYPES.take([2])  # The batches are not slices, on which some writers abort.
+    first, second = (
+        TYPES.take([0, 1]),
+        TYPES.take([2]),
+    )  # The batches are not slices, on which some writers abort.
     writer.write_deltalake(tmp_path, first)
     reader.write_deltalake(tmp_path, second, mode="append")
     writer.write_deltalake(tmp_path, second, mode="overwrite")

@@ -70,7 +70,7 @@ def test_they_keep_writing_after_our_checkpoint(jvm: Jvm, tmp_path: Path) -> Non
 
 def test_each_accepts_the_checksums_of_the_other(jvm: Jvm, tmp_path: Path) -> None:
     """The connector compares a checksum with the log when it writes a checkpoint, and in this test before and after
-    each commit, and fails if they differ. Each engine computes its checksums from those of the other engine.
+    each commit, and fails if they differ. Each engine computes its checksums from the checksums of the other engine.
     """
     table = f"delta.`{tmp_path}`"
     jvm.run("SET spark.databricks.delta.incremental.commit.verify = true")

@@ -1,4 +1,4 @@
-"""Manifests are the same, byte for byte, as those of the JVM connector, and the connector reads the right rows after
+"""Manifests are the same, byte for byte, as the JVM connector's, and the connector reads the right rows after
 deltalog's purge and repair.
 """
 

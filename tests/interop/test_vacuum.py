@@ -1,6 +1,4 @@
-"""VACUUM deletes the same files as that of the JVM connector and of `deltalake`, and both can read the table
-afterwards.
-"""
+"""VACUUM deletes the same files as the JVM connector and `deltalake` would, and both can read the table afterwards."""
 
 from __future__ import annotations
 
@@ -29,8 +27,8 @@ CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
 def _history(path: Path, properties: dict[str, str]) -> None:
-    """Creates a table with partitions, one of which has a name like a hidden directory, and with files that belong to
-    no version.
+    """Creates a table with partitions and with files that belong to no version. One partition has a name like a hidden
+    directory.
     """
     write_deltalake(path, ROWS, partition_by=["_p", "q"], configuration=properties)
     table = DeltaTable(path)

@@ -51,8 +51,7 @@ def test_each_knows_what_applications_of_the_other_have_done(jvm: Jvm, tmp_path:
 @pytest.mark.parametrize("vectors", ["false", "true"])
 @pytest.mark.parametrize("predicate", ["p = 'a'", "n > 5", "p = 'b' AND n >= 4", "n IS NULL"])
 def test_the_same_rows_are_replaced(jvm: Jvm, tmp_path: Path, predicate: str, vectors: str) -> None:
-    """The connector's INSERT ... REPLACE WHERE gives the expected rows. Afterwards the connector writes to our table.
-    """
+    """The connector's INSERT ... REPLACE WHERE gives the expected rows. Then the connector writes to our table."""
     old = pa.table({"n": [*range(10), None] * 3, "p": (["a", "b", None] * 11)})
     properties = {"delta.enableDeletionVectors": vectors}
     for name in ("ours", "theirs"):

@@ -89,7 +89,7 @@ def test_in_commit_timestamps_that_begin_are_noted(tmp_path: Path) -> None:
 def test_a_feature_that_requires_row_tracking_and_mapping_begins_both(
     tmp_path: Path, by_property: bool
 ) -> None:
-    """ Protocol RFC "Iceberg Compatibility V3": "Require that Column Mapping … Row Tracking"."""
+    """Protocol RFC "Iceberg Compatibility V3": "Require that Column Mapping … Row Tracking"."""
     opened = table(tmp_path, delta_columnMapping_mode="name", delta_enableRowTracking="true")
     if by_property:
         opened.alter.set_table_properties({"delta.feature.icebergCompatV3": "supported"})

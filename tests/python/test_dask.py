@@ -76,7 +76,9 @@ def arrow(frame: Any) -> pa.Table:
 
 
 def same(found: pa.Table, expected: pa.Table) -> bool:
-    return repr(found.to_pylist()) == repr(expected.to_pylist())  # NaN is not equal to itself, so it is replaced.
+    return repr(found.to_pylist()) == repr(
+        expected.to_pylist()
+    )  # NaN is not equal to itself, so it is replaced.
 
 
 @pytest.mark.parametrize("partitions", [None, 1, 3, 100])

@@ -206,7 +206,7 @@ def test_no_history_is_truncated_for_features_of_writers(tmp_path: Path) -> None
 
 
 def test_protection_ends_with_the_history(tmp_path: Path) -> None:
-    """ The protection ends when the "history is truncated up to at least" the protected version."""
+    """The protection ends when the "history is truncated up to at least" the protected version."""
     table = with_deleted_rows(tmp_path)
     assert table.alter.drop_feature("deletionVectors") == 7
     with pytest.raises(InvalidArgumentError, match="version 6 of the table"):

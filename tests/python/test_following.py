@@ -41,7 +41,7 @@ def merged(table: DeltaTable, source: Any, condition: str = "target.id = source.
 
 
 def repaired(table: DeltaTable) -> None:
-    """Deletes two data files, one of which has a row that another writer has added, and repairs the table."""
+    """Deletes two data files, including one with a row that another writer has added, and repairs the table."""
     for file in DeltaTable(table.table_uri).file_uris():
         if pq.ParquetFile(file.removeprefix("file://")).read()["id"].to_pylist() != [1]:
             Path(file.removeprefix("file://")).unlink()

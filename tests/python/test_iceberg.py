@@ -247,7 +247,7 @@ def test_files_must_comply_when_the_compatibility_begins(tmp_path: Path) -> None
 
 
 def adds_of(path: Path) -> list[str]:
-    """Returns the `add` actions of the newest version, those of the newest commit last."""
+    """Returns the `add` actions of the newest version. The newest commit's actions come last."""
     version = DeltaTable(path).version()
     return [str(path / add["path"]) for number in range(version + 1) for add in adds(path, number)]
 

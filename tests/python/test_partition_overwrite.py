@@ -70,8 +70,8 @@ def test_a_table_without_partitions_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_wider_partition_column_holds_old_and_new_values(tmp_path: Path) -> None:
-    """Table feature `typeWidening`: partition values that were written with the old type equal those of the new
-    type.
+    """Table feature `typeWidening`: partition values that were written with the old type equal the same values of the
+    new type.
     """
     configuration = {"delta.enableTypeWidening": "true"}
     deltalog.write_deltalake(

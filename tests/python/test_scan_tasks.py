@@ -64,7 +64,7 @@ def test_tasks_read_what_a_scan_reads(table: DeltaTable, count: int, predicate: 
 
 
 def test_a_task_reads_other_columns(table: DeltaTable) -> None:
-    """A task can read different columns than those of the scan, as some libraries request. The scan's condition still
+    """A task can read different columns than the scan, as some libraries request. The scan's condition still
     applies.
     """
     tasks = table.scan_tasks(3, ["words"], "i < 250")

@@ -1,4 +1,4 @@
-"""Spark reads and writes warn about options whose names are almost those of our options."""
+"""Spark reads and writes warn about options whose names are misspelled names of our options."""
 
 from __future__ import annotations
 

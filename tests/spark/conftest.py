@@ -1,4 +1,4 @@
-"""One classic session for all tests of this folder."""
+"""Fixtures of the Spark tests. All tests of this folder share one classic session."""
 
 import os
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ from tests.stores.mini_hdfs import MiniHdfs, is_installed
 EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 ANSWERS_FROM_LOG = "io.deltalog.spark.AnswersFromLog"
 
-# The modules that depend most on the internals of a Spark release, and are quick. The newest Spark runs all tests; the
-# others run only these modules (`make test-wheel`), without tests marked as `newest` or slow.
+# Quick test modules that depend the most on the internals of a Spark release. The newest Spark runs all tests. Other
+# releases run only these modules (`make test-wheel`), without tests that are marked as `newest` or slow.
 EVERY_SPARK = {
     "test_builders",
     "test_catalog_alter",
@@ -30,8 +30,8 @@ EVERY_SPARK = {
     "test_write",
 }
 
-# The tests that the releases between the oldest and the newest run: two of these modules, and the tests with one of
-# these names. All other tests are thorough there.
+# Releases between the oldest and the newest run two of these modules, and the tests with these names. All other tests
+# count as thorough for these releases.
 SMOKE = {
     "test_catalog_writes",
     "test_sql",
@@ -42,8 +42,8 @@ SMOKE = {
     "test_the_scan_is_sparks_own_parquet_scan",
 }
 
-# Additional tests for the oldest Spark, whose Connect, plans of statements and rules differ the most. Each of them runs
-# for a quarter of the trees in CI.
+# The oldest Spark runs these modules as well, because its Connect, its plans of statements and its rules differ the
+# most. CI runs each of them for a quarter of the trees.
 OLDEST = {
     "test_catalog_reads",
     "test_connect",
@@ -75,7 +75,7 @@ OLDEST = {
 
 
 def hadoop_aws() -> list[Path]:
-    """Returns the jars of Hadoop's connector for S3, which are fetched for the newest Spark only."""
+    """Returns the jars of Hadoop's S3 connector, which are fetched only for the newest Spark."""
     jars = sorted(Path(__file__).parents[2].glob(".cache/hadoop-aws/*.jar"))
     versions = {jar.stem.removeprefix("hadoop-aws-") for jar in jars if jar.stem.startswith("hadoop-aws-")}
     of_spark = Path(pyspark.__file__).parent.glob("jars/hadoop-client-api-*.jar")
@@ -108,7 +108,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session in which aggregates read files, because tests that count rows must not be answered from the log."""
+    """Returns a session in which aggregates read files, because counts in tests must not be answered from the log."""
     builder = SparkSession.builder.master("local[2]").appName("deltalog tests")
     settings = {
         "spark.driver.memory": "1g",
@@ -129,7 +129,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniHdfs]:
-    """A cluster of HDFS."""
+    """Starts an HDFS cluster."""
     if not is_installed():
         missing("no cluster of HDFS: make .cache/hdfs/.complete")
     with MiniHdfs(tmp_path_factory.mktemp("hdfs")) as cluster:
@@ -138,7 +138,7 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniHdfs]:
 
 @pytest.fixture
 def answers_from_log(spark: SparkSession) -> Iterator[None]:
-    """Allows aggregates to be answered from the log, as for users."""
+    """Lets aggregates be answered from the log, as for users."""
     spark.conf.set(EXCLUDED_RULES, "")
     yield
     spark.conf.set(EXCLUDED_RULES, ANSWERS_FROM_LOG)
@@ -146,5 +146,5 @@ def answers_from_log(spark: SparkSession) -> Iterator[None]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """A path for a test's table, with a character that must be escaped in URLs."""
+    """Returns a path for a test's table. It contains a character that must be escaped in URLs."""
     return str(tmp_path / "a table")

@@ -1,4 +1,6 @@
-"""A Connect server and its clients, in separate processes, because a process has one kind of session."""
+"""Runs a Spark Connect server and its clients in separate processes, because a process can have only one kind of
+session.
+"""
 
 import os
 import subprocess
@@ -23,7 +25,8 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 """
 
-# Spark gives the process of `foreachBatch` ten seconds to start, whatever else the machine does.
+# Spark waits only ten seconds for the process of `foreachBatch` to start, even on a busy machine, so the start is
+# tried again.
 STARTED = """
 def started(writer):
     for _ in range(10):
@@ -37,7 +40,7 @@ def started(writer):
 
 
 def run_client(code: str, directory: Path, *, is_pure: bool = True) -> subprocess.CompletedProcess[str]:
-    """Runs the code of a client. A pure one has only what `pyspark-client` has."""
+    """Runs the code of a client in a new process. A `pure` client has only the modules of `pyspark-client`."""
     return subprocess.run(
         [sys.executable, "-c", (PURE_CLIENT if is_pure else "") + textwrap.dedent(code)],
         capture_output=True,
@@ -57,7 +60,7 @@ def running_server(
 ) -> Iterator[tuple[str, Path]]:
     """Yields the address and the working directory of a Connect server in a separate process.
 
-    Its log and its event log are in the directory `logs`; `more` are settings.
+    Its log and its event log are in the directory `logs`. `more` are additional settings.
     """
     directory = tmp_path_factory.mktemp("of the server")
     port = free_port()

@@ -1,4 +1,4 @@
-"""Makes modified copies of the jars of this installation."""
+"""Makes modified copies of deltalog's jars."""
 
 import struct
 import zipfile
@@ -12,7 +12,7 @@ from scripts.class_symbols import constants, read
 MARKER = "META-INF/deltalog-spark-version"
 BUILD = "META-INF/deltalog-spark-build"
 SYMBOLS = "META-INF/deltalog-spark-symbols"
-_FINAL, _ABSTRACT = 0x0010, 0x0400  # Flags of classes.
+_FINAL, _ABSTRACT = 0x0010, 0x0400  # Access flags of a class file.
 
 
 def release() -> str:
@@ -21,12 +21,12 @@ def release() -> str:
 
 
 def of_this_spark() -> Path:
-    """Returns the jar for the PySpark of these tests."""
+    """Returns deltalog's jar for the PySpark release of these tests."""
     return Path(jars.__file__).parent.parent / "jars" / f"deltalog-spark-{release()}.jar"
 
 
 def changed(directory: Path, name: str, **texts: str) -> Path:
-    """Returns a copy of that jar with other texts in the files that the constants of this module name."""
+    """Returns a copy of the jar with changed content in the files that this module's constants name."""
     copy = directory / name
     files = {globals()[constant]: text for constant, text in texts.items()}
     directory.mkdir(exist_ok=True)
@@ -37,15 +37,15 @@ def changed(directory: Path, name: str, **texts: str) -> Path:
 
 
 def text(name: str) -> str:
-    """Returns the text of a file in that jar."""
+    """Returns the text of a file in the jar."""
     with zipfile.ZipFile(of_this_spark()) as jar:
         return jar.read(name).decode()
 
 
 def without_groups(directory: Path, lost: dict[str, str]) -> Path:
-    """Returns a copy of that jar, in which groups of features need classes that do not exist.
+    """Returns a copy of the jar in which some groups of features need classes that do not exist.
 
-    Classes that only these groups need are replaced by classes without members, so any use of one fails.
+    Classes that only these groups need are replaced with classes without members, so that any use of them fails.
     """
     listed, group = text(SYMBOLS), ""
     groups: dict[str, set[str]] = {}

@@ -1,4 +1,4 @@
-"""A table of two partitions, and commits that are made while a statement reads the table."""
+"""Creates a table with two partitions, and makes commits while a statement reads it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def append_r(path: str) -> None:
 
 
 def insert_q(path: str) -> None:
-    """Inserts a row into q by a statement that also reads the table, so that it is not a blind append."""
+    """Inserts a row into partition q with a statement that also reads the table, so that it is not a blind append."""
     merge = DeltaTable(path).merge(data([("q", 9)]), "t.value = s.value", source_alias="s", target_alias="t")
     merge.when_not_matched_insert_all().execute()
 
@@ -70,8 +70,8 @@ def delete_q(path: str) -> None:
 
 @contextmanager
 def overtaken(spark: SparkSession, path: str, change: Change) -> Iterator[None]:
-    """Registers the function `hook`, which returns its argument. Its first call, in a worker, waits until this process
-    has made the change. Fails if `hook` is never called.
+    """Registers the SQL function `hook`, which returns its argument. Its first call, in a Python worker, waits until
+    this process has made the change. Fails if `hook` is never called.
     """
     meeting = f"{path}.{uuid.uuid4()}"
     started, done = Path(f"{meeting}.started"), Path(f"{meeting}.done")
@@ -90,8 +90,8 @@ def overtaken(spark: SparkSession, path: str, change: Change) -> Iterator[None]:
 
 @contextmanager
 def changed_at(meeting: str, change: Callable[[], object]) -> Iterator[None]:
-    """Makes the change when the file `MEETING.started` exists, and then creates the file `MEETING.done`. Fails if the
-    first file is not created before the block ends.
+    """Waits for the file `MEETING.started`, makes the change, and creates the file `MEETING.done`. Fails if the first
+    file does not appear before the block ends.
     """
     started, done = Path(f"{meeting}.started"), Path(f"{meeting}.done")
     is_over = threading.Event()

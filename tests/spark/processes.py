@@ -1,4 +1,4 @@
-"""Separate Python processes, for tests that start, stop or misconfigure Spark."""
+"""Runs code in separate Python processes, for tests that start, stop or misconfigure Spark."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Runs servers of Spark in separate processes, on their own ports. They end with the test."""
+"""Runs Spark's servers in separate processes, on their own ports, until the test ends."""
 
 import ctypes
 import os
@@ -31,7 +31,7 @@ def running(
 ) -> Iterator[None]:
     """Runs a server that listens at the port, until the end of the `with` block. Its output goes to the file `log`.
 
-    The server ends with the tests, even if these are killed.
+    The server ends when the test process ends, even if it is killed.
     """
     environment = {**os.environ, "SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable, **environment}
     with log.open("w") as output:
@@ -62,7 +62,7 @@ def running(
 
 
 def _end_with_parent() -> None:
-    """Makes Linux end this process when the thread that has started it ends."""
+    """Makes Linux kill this process when the thread that started it ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 

@@ -1,11 +1,11 @@
 """Runs statements in sessions of every kind, each on its own table, and writes the outcomes to a file.
 
-This is a separate process, because some kinds of sessions exist only before `enable`, or after the first context has
-stopped.
+This program is a separate process, because some kinds of sessions exist only before `enable` is called, or after the
+first Spark context has stopped.
 
     python -m tests.spark.session_kinds DIRECTORY PORT
 
-The file is DIRECTORY/outcomes.json; a Connect server uses the port.
+The outcomes are written to DIRECTORY/outcomes.json. PORT is for a Spark Connect server.
 """
 
 import json
@@ -42,7 +42,7 @@ ROWS = "SELECT 9 AS id, 'new' AS p"
 
 
 class Statement:
-    """A statement in a session, on a managed table in Spark's warehouse."""
+    """A statement to run in a session, on a managed table in Spark's warehouse."""
 
     def __init__(self, session: Any, name: str, path: Path) -> None:
         self.session = session
@@ -103,10 +103,10 @@ WORKS: dict[str, Callable[[Statement], Any]] = {
     "OPTIMIZE": in_sql("OPTIMIZE {t}"),
 }
 
-# Statements that change nothing. OPTIMIZE finds no files to join.
+# Statements that change nothing, such as an OPTIMIZE that finds no files to join.
 READS = {"SELECT", "SELECT, by path", "DESCRIBE HISTORY", "OPTIMIZE"}
 
-# Statements that no session may execute.
+# Statements that every session must refuse.
 REFUSED: dict[str, Callable[[Statement], Any]] = {
     "saveAsTable, overwrite, no format": lambda run: run.writer("overwrite").saveAsTable(run.name),
     "saveAsTable, append, no format": lambda run: run.writer("append").saveAsTable(run.name),
@@ -142,7 +142,7 @@ class Warehouse:
         self.count = 0
 
     def table(self, kind: str) -> tuple[str, Path]:
-        """Copies the table; returns its name, and its path."""
+        """Copies the table, and returns the name and the path of the copy."""
         self.count += 1
         name = f"{kind.replace(' ', '_')}_{self.count}"
         path = self.directory / name
@@ -157,7 +157,7 @@ def contents(path: Path) -> dict[str, bytes]:
 def outcome(
     owner: SparkSession, warehouse: Warehouse, kind: str, session: Any, statement: str
 ) -> dict[str, Any]:
-    """Executes a statement, and describes the table afterwards."""
+    """Executes a statement, and returns a description of its result and of the table."""
     name, path = warehouse.table(kind)
     before = contents(path)
     error = None
@@ -203,7 +203,7 @@ def started(directory: Path, port: int | None = None) -> SparkSession:
 
 
 def with_other_extensions(spark: SparkSession) -> SparkSession:
-    """Returns a session of the same context with its own extensions, as `withExtensions` does in Scala."""
+    """Returns a session of the same context with different extensions, as `withExtensions` does in Scala."""
     jvm: Any = spark.sparkContext._jvm
     shared = jvm.scala.Option.apply(spark._jsparkSession.sharedState())
     extensions = jvm.org.apache.spark.sql.SparkSessionExtensions()
@@ -221,7 +221,7 @@ def without_us(spark: SparkSession) -> SparkSession:
 
 
 def in_a_batch(spark: SparkSession, directory: Path, run: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """Calls a function with the session that a batch of foreachBatch has."""
+    """Calls a function with the session that Spark passes to `foreachBatch` with a batch."""
     found: dict[str, Any] = {}
     spark.range(1).write.parquet(str(directory / "in"))
     stream = spark.readStream.schema("id long").parquet(str(directory / "in")).writeStream
@@ -234,7 +234,7 @@ def in_a_batch(spark: SparkSession, directory: Path, run: Callable[[Any], dict[s
 
 
 def main(directory: Path, port: int) -> dict[str, dict[str, Any]]:
-    """Returns the outcome of each statement in each kind of session."""
+    """Runs each statement in each kind of session, and writes the outcomes."""
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 
     warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""Tables of several kinds, whose rows statements change, and functions that read them."""
+"""Creates several kinds of tables for tests of statements, and reads their rows."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ Row = tuple[int | None, int, str | None]
 Rows = list[Row]
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
-# The kinds of tables: their properties, and whether they are partitioned by `p`.
+# For each kind of table: its properties, and whether it is partitioned by `p`.
 KINDS: dict[str, tuple[dict[str, str], bool]] = {
     "vectors": (VECTORS, False),
     "rewriting": ({}, False),
@@ -25,11 +25,11 @@ KINDS: dict[str, tuple[dict[str, str], bool]] = {
     "iceberg": ({"delta.enableIcebergCompatV2": "true", "delta.columnMapping.mode": "name"}, True),
 }
 OLD: Rows = [(None if i % 50 == 7 else i, i % 3, None if i % 11 == 0 else f"s{i}") for i in range(300)]
-# The kinds that every release of Spark has to run. The differences between the other kinds do not depend on the
+# The kinds that are tested with every Spark release. What distinguishes the other kinds does not depend on the
 # release.
 BASIC_KINDS = ("vectors", "rewriting")
 FAILING = "CAST(if(id = 250, raise_error('boom'), 's') AS STRING)"
-"""An SQL value for `s` with which the job fails at one row."""
+"""A SQL expression for column `s` that makes the job fail at one row."""
 
 
 def created(spark: SparkSession, path: str, kind: str) -> str:
@@ -50,7 +50,7 @@ def ordered(found: Iterable[Any]) -> Rows:
 
 
 def check(spark: SparkSession, path: str, expected: Rows) -> None:
-    """Compares the rows that Rust and Spark read."""
+    """Checks that the Rust core and Spark read the same rows."""
     assert rows(path) == ordered(expected)
     assert ordered(spark.read.format("deltalog").load(path).select("id", "p", "s").collect()) == ordered(
         expected
@@ -59,7 +59,7 @@ def check(spark: SparkSession, path: str, expected: Rows) -> None:
 
 @contextmanager
 def in_one_task(spark: SparkSession) -> Iterator[None]:
-    """Makes a job read a small table in a single task. With several tasks, one might end just when the first fails."""
+    """Makes a job read a small table in a single task. With several tasks, one might end just as another fails."""
     spark.conf.set("spark.sql.files.minPartitionNum", "1")
     try:
         yield

@@ -60,7 +60,7 @@ def test_catalog_tables_are_created_and_read(spark: SparkSession) -> None:
 
 
 def test_catalog_entries_of_the_jvm_connector_are_used(spark: SparkSession, path: str) -> None:
-    """The provider of these entries is `delta`, and they have neither columns nor a path among their options."""
+    """In the connector's catalog entries, the provider is `delta`, and there are neither columns nor a path option."""
     spark.range(2).write.format("deltalog").save(path)
     jvm = Jvm(spark.sparkContext._gateway)
     catalyst: Any = jvm.root.org.apache.spark.sql.catalyst
@@ -86,7 +86,9 @@ def test_catalog_entries_of_the_jvm_connector_are_used(spark: SparkSession, path
 
 
 def test_the_catalog_of_the_connector_is_replaced(spark: SparkSession, path: str) -> None:
-    """Notebooks set this catalog, which Spark cannot load without the connector."""
+    """Some notebooks configure the JVM connector's catalog class. Spark cannot load it without the connector, so
+    deltalog's catalog is used instead.
+    """
     session = spark.newSession()
     session.conf.set("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
     deltalog.spark.enable(session)
@@ -98,11 +100,11 @@ def test_a_session_can_be_without_the_name(spark: SparkSession, path: str) -> No
     session = spark.newSession()
     session.range(1).write.format("delta").save(path)
     session.conf.set(SETTING, "false")
-    with pytest.raises(Exception, match="DATA_SOURCE_NOT_FOUND"):  # Of a class that PySpark does not know.
+    with pytest.raises(Exception, match="DATA_SOURCE_NOT_FOUND"):  # Its Java class is unknown to PySpark.
         session.read.format("delta").load(path)
     with pytest.raises(AnalysisException):
         session.sql(f"SELECT * FROM delta.`{path}`")
-    with pytest.raises(Exception, match="DATA_SOURCE_NOT_FOUND"):  # Of a class that PySpark does not know.
+    with pytest.raises(Exception, match="DATA_SOURCE_NOT_FOUND"):  # Its Java class is unknown to PySpark.
         session.sql("CREATE TABLE unnamed (id BIGINT) USING delta")
     assert ids(session.read.format("deltalog").load(path)) == [0]
     assert ids(spark.read.format("delta").load(path)) == [0]
@@ -119,7 +121,9 @@ def test_a_python_data_source_keeps_the_name(spark: SparkSession, path: str) -> 
             return "theirs INT"
 
     session = spark.newSession()
-    spark.conf.set(SETTING, "false")  # As before `enable`: Spark refuses a name that is in use.
+    spark.conf.set(
+        SETTING, "false"
+    )  # As it would before `enable`, Spark refuses to register a name that is in use.
     try:
         session.dataSource.register(Theirs)
     finally:
@@ -177,7 +181,7 @@ def test_settings_alone_bring_the_name(path: str) -> None:
     assert done.stdout.split() == ["2"], done.stderr
 
 
-# Registers a class under the name, as the JVM connector does.
+# A Java class that registers the format name `delta`, as the JVM connector does.
 TAKEN = """
     from pathlib import Path
     from pyspark.sql import SparkSession
@@ -239,7 +243,7 @@ public class Connector implements org.apache.spark.sql.sources.DataSourceRegiste
 @pytest.mark.newest
 @pytest.mark.parametrize("is_late", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_another_source_keeps_the_name(tmp_path: Path, is_late: bool) -> None:
-    """Also if its jar is added later."""
+    """Another source that registers the name `delta` keeps it, even if its jar is added later."""
     given = {"connector": CONNECTOR, "directory": str(tmp_path), "setting": SETTING, "extensions": OURS}
     done = run_python(TAKEN.format(**given, is_late=is_late))
     lines = done.stdout.splitlines()

@@ -1,5 +1,5 @@
-"""Spark reads and writes tables that were altered (PROTOCOL, "Column Mapping", "Row Tracking", "CHECK Constraints";
-table feature `typeWidening`).
+"""Spark reads and writes tables whose definition was changed (PROTOCOL, "Column Mapping", "Row Tracking", "CHECK
+Constraints"; table feature `typeWidening`).
 """
 
 from __future__ import annotations

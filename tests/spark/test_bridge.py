@@ -1,4 +1,4 @@
-"""The two sides of the bridge agree: Java's interfaces, and the Python classes that implement them."""
+"""The interfaces through which Java calls Python agree with the Python classes that implement them."""
 
 import inspect
 from typing import Any
@@ -12,7 +12,7 @@ from deltalog.spark.jvm import Jvm
 
 
 def methods(role: type[Role]) -> dict[str, int]:
-    """Returns the public methods of a Python class, with the number of parameters of each."""
+    """Returns the public methods of a Python class, each with its number of parameters."""
     found = inspect.getmembers(role, inspect.isfunction)
     return {
         name: len(inspect.signature(function).parameters) - 1
@@ -22,7 +22,7 @@ def methods(role: type[Role]) -> dict[str, int]:
 
 
 def interfaces(jvm: Jvm) -> dict[str, Any]:
-    """Returns the interfaces that Java's `Bridge` returns, by their names."""
+    """Returns the interfaces that the methods of Java's `Bridge` return, by the methods' names."""
     returned = [method.getReturnType() for method in jvm.class_of("Bridge").getMethods()]
     return {str(kind.getSimpleName()): kind for kind in returned if kind.isInterface()}
 

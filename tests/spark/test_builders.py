@@ -1,4 +1,4 @@
-"""The builders of tables and the verbs that change the protocol, as in `delta.tables`."""
+"""Table builders, and methods that change the protocol, which have the same names as in `delta.tables`."""
 
 from pathlib import Path
 from typing import Any, cast
@@ -20,7 +20,7 @@ def fields(path: str) -> dict[str, Any]:
 def test_a_table_with_all_clauses_is_that_of_the_statement(
     spark: SparkSession, path: str, tmp_path: Path
 ) -> None:
-    """The builder and SQL create the same table: schema, metadata and protocol are equal."""
+    """A builder creates the same table as the equivalent SQL statement: schema, metadata and protocol are equal."""
     built = (
         DeltaTable.create(spark)
         .tableName("built")

@@ -1,4 +1,4 @@
-"""Calls from the JVM to Python: their resources, their authentication, and their nesting."""
+"""Calls from the JVM to Python: they leak no resources, are authenticated, and can be nested."""
 
 import contextlib
 import gc
@@ -49,13 +49,13 @@ def table(spark: SparkSession, path: str) -> str:
 
 
 def joined(spark: SparkSession, path: str, number: int) -> list[Any]:
-    """Plans two scans. Spark runs one of them in a thread of its own pool."""
+    """Makes a join of two scans. Spark plans one of them on a thread of its own pool."""
     frame = spark.read.format("deltalog").load(path).where(f"id >= {number % 4}")
     return frame.join(sf.broadcast(frame.where("p = 1")), "id").select("id").collect()
 
 
 def resources(spark: SparkSession) -> dict[str, int]:
-    """Counts the resources that plans could leak, in this process and in the JVM."""
+    """Counts the resources in this process and in the JVM that planning could leak."""
     gateway: Any = spark.sparkContext._gateway
     jvm: Any = spark.sparkContext._jvm
     gc.collect()
@@ -76,8 +76,8 @@ def resources(spark: SparkSession) -> dict[str, int]:
     }
 
 
-TABLES, VERSIONS = 13, 11  # More versions than planners are kept.
-# The number of plans of each version after the warm-up; 14 rounds are 2,002 plans (`make soak`).
+TABLES, VERSIONS = 13, 11  # There are more versions than planners that are kept.
+# How many times each version is planned after the warm-up. 14 rounds make 2,002 plans (`make soak`).
 ROUNDS = int(os.environ.get("DELTALOG_LEAK_ROUNDS", "1"))
 
 
@@ -85,7 +85,7 @@ ROUNDS = int(os.environ.get("DELTALOG_LEAK_ROUNDS", "1"))
 @pytest.mark.timeout(900)
 @pytest.mark.thorough
 def test_planning_leaks_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    """Most plans are made by one thread, after a warm-up that reaches all limits."""
+    """Planning leaks nothing. After a warm-up that fills all caches, most plans are made by one thread."""
     paths = [str(tmp_path / f"table {number}") for number in range(TABLES)]
     for number in range(TABLES * VERSIONS):
         rows = pa.table({"id": [number], "p": [number % 2]})
@@ -108,7 +108,7 @@ def test_planning_leaks_nothing(spark: SparkSession, tmp_path: Path) -> None:
     after = rounds(ROUNDS)
     for name, tolerance in {"MiB": 8, "MiB of heap": 16, "descriptors of the JVM": 4}.items():
         more = after.pop(name) - before.pop(name)
-        # A few plans are not enough to judge memory, because caches of Spark still grow.
+        # Memory can be judged only after many plans, because Spark's own caches grow at first.
         assert more <= tolerance or (ROUNDS < 10 and name.startswith("MiB")), name
     assert after == before
 
@@ -148,7 +148,7 @@ def test_processes_that_share_a_jvm_do_not_confuse_their_errors() -> None:
 def test_errors_that_pyspark_raised_in_a_callback_keep_their_condition(
     spark: SparkSession, table: str
 ) -> None:
-    """The raised error is a copy of the kept one, although its class does not accept its own `args`."""
+    """The raised error is a copy of the original error, even if its class cannot be created from its own `args`."""
     from pyspark.errors.exceptions.captured import AnalysisException
 
     frame = spark.sql("SELECT array(1) AS id, 1L AS p")
@@ -167,9 +167,9 @@ def test_errors_that_pyspark_raised_in_a_callback_keep_their_condition(
 def test_connections_without_a_token_are_not_served(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The port is open to every user of the machine, so a connection must send the token.
+    """Every user of the machine can connect to the port, so a connection must send a token.
 
-    PySpark's own server, which it starts for `foreachBatch` for example, requires none.
+    PySpark's own callback server, which it starts for example for `foreachBatch`, does not require a token.
     """
     from pyspark.java_gateway import ensure_callback_server_started
 
@@ -196,7 +196,9 @@ def test_connections_without_a_token_are_not_served(
 def test_calls_may_be_nested_and_do_not_block_each_other(
     spark: SparkSession, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A write plans reads. Several threads plan at the same time while one of them waits for its store."""
+    """Calls may be nested, as a write plans reads. They do not block each other: several threads plan at the same time
+    while one of them waits for its store.
+    """
     from deltalog.spark.read import planner
 
     waiting, go = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""ALTER TABLE and COMMENT ON: each statement is one commit of the core."""
+"""ALTER TABLE and COMMENT ON statements. Each of them makes one commit."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from deltalog import DeltaTable
 
 @pytest.fixture(params=["a", "deltalog.`{path}`"])
 def name(spark: SparkSession, path: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The table at `path`, by its name in the catalog and by its path."""
+    """Creates a table, and returns its name in the catalog or its path as a SQL name."""
     spark.sql(
         f"CREATE TABLE a (id BIGINT, v STRING, s STRUCT<x: INT>, l ARRAY<STRUCT<y: INT>>, p INT, "
         f"required INT NOT NULL) USING deltalog PARTITIONED BY (p) LOCATION '{path}' "
@@ -64,7 +64,7 @@ def test_columns(spark: SparkSession, path: str, name: str) -> None:
 
 
 def test_columns_are_replaced(spark: SparkSession, path: str, name: str) -> None:
-    """As in the JVM connector, columns whose names are still present are kept: no row changes."""
+    """As in the JVM connector, REPLACE COLUMNS keeps the values of columns whose names are in the new list."""
     nested = "s STRUCT<x: INT>, l ARRAY<STRUCT<y: INT>>"
     version = DeltaTable(path).version()
     spark.sql(

@@ -1,4 +1,4 @@
-"""Statements that define tables of the catalog: CREATE and REPLACE, with and without rows."""
+"""Statements that define catalog tables: CREATE and REPLACE, with and without rows."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from deltalog.spark import DeltaTable as SparkTable
 
 
 def written(path: str) -> list[tuple[Any, ...]]:
-    """The rows of the newest version, read without Spark."""
+    """Returns the rows of the newest version, read without Spark."""
     return sorted((tuple(row.values()) for row in pa.table(DeltaTable(path).to_arrow()).to_pylist()), key=str)
 
 
@@ -61,7 +61,7 @@ def test_create_table_with_all_that_spark_has_words_for(spark: SparkSession, pat
     ],
 )
 def test_a_table_is_not_created_among_other_files(spark: SparkSession, path: str, text: str) -> None:
-    """Otherwise a VACUUM of the table would delete the files."""
+    """A table is not created in a directory with other files, because a VACUUM of the table would delete them."""
     spark.range(1).write.parquet(path)
     with pytest.raises(InvalidArgumentError, match=r"not empty.*part-.*CONVERT"):
         spark.sql(text.format(path))
@@ -69,14 +69,16 @@ def test_a_table_is_not_created_among_other_files(spark: SparkSession, path: str
     assert not spark.catalog.tableExists("d")
     for file in Path(path).glob("part-*"):
         file.unlink()
-    # Hidden files are allowed: if the creation of a table has failed, there may be a log without commits.
+    # Hidden files are allowed, because a failed creation of a table may have left an empty log directory.
     (Path(path) / "_delta_log").mkdir()
     spark.sql(text.format(path))
     assert DeltaTable(path).version() == 0
 
 
 def test_a_table_of_rows_can_replace_other_files(spark: SparkSession, path: str) -> None:
-    """As in the JVM connector, a REPLACE is taken to be intended."""
+    """As in the JVM connector, REPLACE may create a table in a directory with other files, because the statement
+    states the intention.
+    """
     spark.range(1).write.parquet(path)
     spark.sql(f"CREATE OR REPLACE TABLE d USING deltalog LOCATION '{path}' AS SELECT 1 AS a")
     assert written(path) == [(1,)]
@@ -194,8 +196,8 @@ def test_a_name_that_spark_refuses_is_refused_before_anything_is_written(
 
 
 def test_settings_of_the_session_are_properties_of_new_tables(spark: SparkSession, path: str) -> None:
-    """The default properties of the JVM connector. A statement's own properties take precedence, and existing tables
-    keep theirs.
+    """The session can set default properties for new tables, with the setting names of the JVM connector. Properties
+    in a statement have precedence, and existing tables do not change.
     """
     prefix = "spark.databricks.delta.properties.defaults"
     rows = spark.range(2)
@@ -371,7 +373,7 @@ def test_tables_are_renamed_and_dropped(spark: SparkSession, path: str) -> None:
 
 
 def test_a_replacement_does_not_move_a_table(spark: SparkSession, path: str, tmp_path: Path) -> None:
-    """The rows would be written to the old location, although the statement names another one."""
+    """A replacement with a different location is refused, because the rows would be written to the old location."""
     other = f"{tmp_path}/other"
     spark.sql(f"CREATE TABLE stays USING deltalog LOCATION '{path}' AS SELECT 1 AS a")
     try:

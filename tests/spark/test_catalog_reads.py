@@ -1,4 +1,4 @@
-"""Queries on tables of the catalog are planned as Spark's own scans, so that its optimizer works as usual."""
+"""Queries on catalog tables are planned as scans of Spark's own kind, so that its optimizer works as usual."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -19,7 +19,9 @@ ROWS = 1000
 
 @pytest.fixture(scope="module")
 def read_tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The tables `r` (four partitions) and `small`, and Parquet files with the rows of `r`, whose path is returned."""
+    """Creates the tables `r` (with four partitions) and `small`, and Parquet files with the rows of `r`. Returns the
+    path of the files.
+    """
     path = str(tmp_path_factory.mktemp("plain") / "files")
     frame = spark.range(0, ROWS, 1, 2).select(
         "id",
@@ -107,7 +109,9 @@ def changing(spark: SparkSession) -> Iterator[str]:
 
 
 def test_a_data_frame_stays_on_its_version(spark: SparkSession, changing: str) -> None:
-    """This also holds for frames that are derived from it. Each use of the table's name reads the newest version."""
+    """A DataFrame, and every frame that is derived from it, stays on its version. Each use of the table's name in a
+    new query reads the newest version.
+    """
     frame = spark.table(changing)
     spark.sql("INSERT INTO c VALUES (2)")
     assert (frame.count(), frame.where("a > 0").count(), spark.table(changing).count()) == (1, 1, 2)
@@ -142,7 +146,9 @@ def test_views_show_the_newest_version(spark: SparkSession, changing: str) -> No
 def test_the_files_that_a_filter_leaves_decide_how_tables_are_joined(
     spark: SparkSession, tmp_path: Path, table: str
 ) -> None:
-    """If the size of the whole table were used, both sides would be shuffled."""
+    """The size of the files that a filter leaves decides how tables are joined. With the size of the whole table,
+    Spark would shuffle both sides.
+    """
     path = str(tmp_path / "large")
     frame = spark.range(0, 40_000, 1, 4).selectExpr("id", "uuid() AS s", "id % 4 AS p")
     frame.repartitionByRange(8, "id").write.format("deltalog").save(path)
@@ -164,7 +170,7 @@ def test_the_files_that_a_filter_leaves_decide_how_tables_are_joined(
         other = read.alias("o").selectExpr("id + 1 AS other")
         assert "BroadcastHashJoin" in plan(few.join(other, few.id == other.other))
         assert few.join(other, few.id == other.other).count() == 99
-        # Spark still shuffles if no file is skipped, and if the rule is turned off.
+        # Spark still shuffles if no file is skipped, or if the optimizer rule is turned off.
         assert "SortMergeJoin" in plan(read.where("length(s) > 0").join(other, read.id == other.other))
         spark.conf.set(EXCLUDED_RULES, f"{rules},io.deltalog.spark.PrunedSizes")
         assert "SortMergeJoin" in plan(few.where("id < 50").join(other, few.id == other.other))
@@ -241,7 +247,7 @@ def test_a_view_of_a_change_data_feed_keeps_to_its_database(spark: SparkSession,
         spark.sql("INSERT INTO c VALUES (8)")
         assert spark.table("default.feed_v").collect() == [(2, "insert")]
         assert spark.sql(query).collect() == [(8, "insert")]
-        # A temporary view hides a table with the same name, but not in views that were created before it.
+        # A temporary view hides a table with the same name, except in views that were created earlier.
         spark.sql("CREATE TEMP VIEW c AS SELECT 1 AS a")
         assert spark.table("default.feed_v").collect() == [(2, "insert")]
         with pytest.raises(Exception, match="it is a view"):
@@ -271,7 +277,7 @@ def test_only_a_table_of_ours_has_a_change_data_feed(spark: SparkSession, changi
 
 
 def test_other_tables_in_the_same_session(spark: SparkSession, tmp_path: Path) -> None:
-    """The session catalog handles all names that are not ours itself."""
+    """The session catalog itself handles all tables of other formats."""
     names = ("parquet_o", "parquet_l", "json_o")
     try:
         spark.sql("CREATE TABLE parquet_o USING parquet AS SELECT 1 AS a")

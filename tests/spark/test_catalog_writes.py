@@ -1,4 +1,4 @@
-"""Statements that write to tables of the catalog. Rows are read from the files, not from the log's answers."""
+"""Statements that write to catalog tables. The tests read rows from the files, so counts do not come from the log."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def written(path: str) -> Rows:
-    """The rows of the newest version, read without Spark."""
+    """Returns the rows of the newest version, read without Spark."""
     return sorted((tuple(row.values()) for row in pa.table(DeltaTable(path).to_arrow()).to_pylist()), key=str)
 
 
@@ -25,7 +25,7 @@ def history(path: str) -> list[str]:
 
 @pytest.fixture
 def table(spark: SparkSession, path: str) -> Iterator[str]:
-    """The path of the table `w`, with a row in each of the partitions 0, 1 and 2."""
+    """Creates the table `w` with a row in each of the partitions 0, 1 and 2, and returns its path."""
     spark.sql(
         f"CREATE TABLE w (id BIGINT, v STRING, p INT) USING deltalog PARTITIONED BY (p) LOCATION '{path}'"
     )
@@ -108,7 +108,9 @@ def test_inserts_that_do_not_fit_change_nothing(spark: SparkSession, table: str)
 
 
 def test_save_as_table_keeps_the_definition(spark: SparkSession, table: str) -> None:
-    """`saveAsTable` matches columns by name, merges schemas on request, and overwrites rows, not the definition."""
+    """`saveAsTable` matches columns by name, merges schemas on request, and overwrites the rows but not the table's
+    definition.
+    """
     spark.range(4, 5).withColumn("p", sf.lit(3)).write.format("deltalog").mode("append").saveAsTable("w")
     assert written(table) == sorted([A, B, C, (4, None, 3)], key=str)
     more = spark.range(5, 6).selectExpr("id", "'e' AS v", "3 AS p", "1 AS n")

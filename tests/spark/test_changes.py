@@ -1,6 +1,6 @@
-"""The change data feed in native Spark, compared with Python.
+"""The change data feed in Spark's native scan has the same rows as in Python.
 
-Python's own tests compare the feed with other implementations.
+The tests of the Python package compare the feed with other implementations.
 """
 
 import datetime
@@ -30,7 +30,7 @@ def changes(spark: SparkSession, path: Path | str, **options: Any) -> pa.Table:
 
 
 def as_set(table: pa.Table) -> list[str]:
-    """Returns the rows without their order and without the time zone of timestamps."""
+    """Returns the rows as a set, with timestamps without their time zone."""
     rows = table.to_pylist(maps_as_pydicts=None)
     return sorted(
         str(
@@ -83,7 +83,9 @@ def test_filters_and_options_of_the_feed(spark: SparkSession) -> None:
 
 
 def test_filters_prune_files(spark: SparkSession, tmp_path: Path) -> None:
-    """Files are pruned by statistics, which the three removes of the overwrite lack, and by the columns of the feed."""
+    """Files are skipped by statistics (which the three `remove` actions of the overwrite do not have), and by
+    conditions on the columns of the feed.
+    """
     path = tmp_path / "table"
     for first in (0, 10, 20):
         rows = pa.table(
@@ -124,7 +126,7 @@ def test_filters_prune_files(spark: SparkSession, tmp_path: Path) -> None:
 def test_times_between_two_milliseconds_select_the_versions_that_python_selects(
     spark: SparkSession, path: str
 ) -> None:
-    """The start is rounded up and the end is rounded down, in the native and in the portable reader."""
+    """Both the native and the portable reader round a start time up and an end time down to milliseconds."""
     schema = pa.schema([("id", pa.int64())])
     deltalog.DeltaTable.create(path, schema, configuration={"delta.enableChangeDataFeed": "true"})
     commits = [datetime.datetime(1971, 1, day, tzinfo=datetime.timezone.utc) for day in (1, 2, 3)]
@@ -152,7 +154,9 @@ def test_times_between_two_milliseconds_select_the_versions_that_python_selects(
 
 
 def test_what_asks_for_the_feed_is_true_or_false(spark: SparkSession, path: str) -> None:
-    """With another value, the query would return the rows of the table."""
+    """The option that requests the feed must be true or false. With any other value, the query would silently return
+    the rows of the table.
+    """
     spark.range(3).write.format("deltalog").option("delta.enableChangeDataFeed", "true").save(path)
     table = f"deltalog.`{path}`"
     for name in ("readChangeFeed", "READCHANGEDATA", "rowIds"):

@@ -1,4 +1,4 @@
-"""CLONE on Spark: by statement, procedure and verb, with the names of the JVM connector."""
+"""CLONE on Spark by SQL statement, procedure and Python method, with the same names as in the JVM connector."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.newest
 
 @pytest.fixture
 def source(spark: SparkSession, path: str) -> Iterator[str]:
-    """The name of a table at `path`, with deletion vectors."""
+    """Creates a table with deletion vectors at `path`, and returns its name."""
     spark.sql(
         f"CREATE TABLE src (a INT, p STRING) USING deltalog PARTITIONED BY (p) LOCATION '{path}' "
         "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true', 'mine' = 'x')"
@@ -64,7 +64,9 @@ def test_a_statement_makes_a_copy_with_a_name(spark: SparkSession, source: str, 
 
 
 def test_a_clone_without_a_location_goes_with_its_name(spark: SparkSession, source: str) -> None:
-    """Without a location, the clone is a managed table, in the current database or in the one that is named."""
+    """Without a location, the clone is a managed table in the current database, or in the database that its name
+    has.
+    """
     for name in ("deep", "default.deep"):
         spark.sql(f"CREATE TABLE {name} DEEP CLONE src")
         found = {row.col_name: row.data_type for row in spark.sql("DESCRIBE EXTENDED deep").collect()}
@@ -90,8 +92,8 @@ def test_a_shallow_clone_is_read_by_its_name(
 
 
 def test_verbs_change_a_shallow_clone(spark: SparkSession, source: str, path: str, tmp_path: Path) -> None:
-    """The clone is accessed by its name, whose catalog entry has the roots; by its path, with the roots; and through
-    the object that `clone` returns.
+    """Methods work on a shallow clone through its name (the catalog entry has the roots of its files), through its
+    path and the roots, and through the object that `clone` returns.
     """
     spark.sql("CREATE TABLE low SHALLOW CLONE src")
     by_name = DeltaTable.forName(spark, "low")
@@ -118,7 +120,9 @@ def test_verbs_change_a_shallow_clone(spark: SparkSession, source: str, path: st
 def test_a_clone_replaces_a_table_of_the_catalog_where_it_is(
     spark: SparkSession, source: str, path: str, tmp_path: Path
 ) -> None:
-    """The location may be spelled in any way. A shallow clone could not be read by the name."""
+    """A clone can replace a catalog table at its location, which may be spelled in different ways. A shallow clone is
+    refused, because it could not be read by the table's name.
+    """
     at = tmp_path / "an other"
     spark.sql(f"CREATE TABLE placed DEEP CLONE src VERSION AS OF 1 LOCATION '{at}'")
     with pytest.raises(UnsupportedFeatureError, match="drop the table first, or make a deep clone"):
@@ -131,7 +135,7 @@ def test_a_clone_replaces_a_table_of_the_catalog_where_it_is(
 
 
 def test_cached_rows_are_computed_again(spark: SparkSession, source: str) -> None:
-    """This holds for a table that a clone has replaced, and for one whose earlier version was restored."""
+    """Cached rows of a table are computed again after a clone has replaced the table, and after a RESTORE."""
     spark.sql("CREATE TABLE deep DEEP CLONE src VERSION AS OF 1")
     try:
         for name in ("src", "deep"):

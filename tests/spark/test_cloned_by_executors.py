@@ -1,4 +1,6 @@
-"""Spark's tasks copy the files of deep clones: each file once, with the same bytes. Failed clones leave no files."""
+"""Spark's tasks copy the files of deep clones, each file once and with the same bytes. Failed clones leave no files
+behind.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def by_executors(spark: SparkSession) -> Iterator[None]:
 
 @pytest.fixture
 def at(tmp_path: Path) -> str:
-    """The location of the clone."""
+    """Returns a location for the clone."""
     return str(tmp_path / "a clone %")
 
 
@@ -50,13 +52,15 @@ def copy(spark: SparkSession, path: str, at: str, mode: str = "CREATE") -> Any:
 
 
 def stored(at: str) -> set[str]:
-    """Returns the names of all files beside the log."""
+    """Returns the names of all files outside of the log."""
     found = (file for file in Path(at).rglob("*") if file.is_file())
     return {str(file.relative_to(at)) for file in found if "_delta_log" not in str(file)}
 
 
 def copied_by_tasks(at: str) -> list[str]:
-    """Returns the data files that Hadoop has written: Hadoop puts their checksums beside them."""
+    """Returns the data files that Spark's tasks have copied. They are recognized by the checksum files that Hadoop
+    writes beside them.
+    """
     return [file for file in files(at) if Path(file).with_name(f".{Path(file).name}.crc").exists()]
 
 
@@ -78,7 +82,9 @@ def rows(path: str) -> list[Any]:
 )
 @pytest.mark.newest
 def test_the_clone_has_the_same_bytes(spark: SparkSession, path: str, at: str, properties: str) -> None:
-    """The directories of partitions have escapes. Files of vectors are copied by the driver."""
+    """The clone has the same bytes as the source. Partition directories have escaped names, and the driver copies the
+    files of deletion vectors.
+    """
     table = create(spark, path, properties)
     spark.sql(f"DELETE FROM {table} WHERE a % 7 = 3")
     done = copy(spark, path, at)
@@ -89,7 +95,7 @@ def test_the_clone_has_the_same_bytes(spark: SparkSession, path: str, at: str, p
     assert (rows(at), DeltaTable(at).verify().ok) == (rows(path), True)
     assert pa.table(DeltaTable(at).check("rows")).num_rows == 0
     assert len(spark.read.format("deltalog").load(at).collect()) == len(rows(path))
-    # All existing files belong to the table.
+    # There are no files that do not belong to the table.
     vectors = {name for name in stored(at) if name.endswith(".bin")}
     names = {str(Path(file).relative_to(at)) for file in files(at)}
     assert {name for name in stored(at) if not name.endswith(".crc")} == names | vectors
@@ -105,8 +111,9 @@ def test_the_clone_has_the_same_bytes(spark: SparkSession, path: str, at: str, p
 
 
 def test_a_copy_of_a_shallow_clone_has_its_files(spark: SparkSession, path: str, at: str) -> None:
-    """Runs with each version of Spark. Files outside of the source are copied from where they are; a long list of files
-    reaches the JVM through a file."""
+    """A deep clone of a shallow clone copies files from where they are. The long list of files is passed to the JVM in
+    a file. (This test runs with every Spark release.)
+    """
     write_deltalake(path, pa.table({"id": [1, 2, 3], "p": ["a b", "é", None]}), partition_by=["p"])
     spark.sql(f"CREATE TABLE deltalog.`{path} low` SHALLOW CLONE deltalog.`{path}`")
     write_deltalake(f"{path} low", pa.table({"id": [4], "p": ["z"]}), mode="append")
@@ -125,7 +132,9 @@ def test_a_copy_of_a_shallow_clone_has_its_files(spark: SparkSession, path: str,
 
 @pytest.mark.newest
 def test_files_that_are_gone_or_of_another_size_are_named(spark: SparkSession, path: str, at: str) -> None:
-    """The error is about the source. The clone leaves no files."""
+    """If files of the source are missing or have a different size, the error names them, and the clone leaves no files
+    behind.
+    """
     for number in range(4):
         write_deltalake(path, pa.table({"id": [number]}), mode="append")
     victim = Path(files(path)[2])
@@ -150,8 +159,8 @@ def test_files_that_are_gone_or_of_another_size_are_named(spark: SparkSession, p
 def test_tasks_that_still_run_when_the_job_has_failed_leave_nothing(
     spark: SparkSession, path: str, at: str
 ) -> None:
-    """Spark does not wait for tasks that still run. One of them is at the beginning of a large file when another one
-    has reached the end of a smaller file, whose size differs from the log's.
+    """When a job fails, Spark does not wait for its other tasks. Here, one task has begun to copy a large file when
+    another task finds that a smaller file has a different size than in the log.
     """
     for number in range(2):
         write_deltalake(path, pa.table({"id": [number]}), mode="append")
@@ -166,7 +175,9 @@ def test_tasks_that_still_run_when_the_job_has_failed_leave_nothing(
 def test_copies_without_a_commit_are_deleted(
     spark: SparkSession, path: str, at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another writer creates a table at the same location while files are copied."""
+    """Copies that are not committed are deleted. Here, another writer creates a table at the same location while files
+    are copied.
+    """
     write_deltalake(path, pa.table({"id": [1, 2, 3]}))
     ended: list[bool] = []
     begin = RunningWrite.begin_commit
@@ -189,7 +200,7 @@ def test_copies_without_a_commit_are_deleted(
 def test_copies_that_the_driver_does_not_see_are_not_committed(
     spark: SparkSession, path: str, at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The path may be a different location on each machine."""
+    """A path may be a different directory on each machine, so copies that the driver cannot see are not committed."""
     write_deltalake(path, pa.table({"id": [1, 2, 3]}))
     begin = RunningWrite.begin_commit
 
@@ -256,8 +267,8 @@ def test_what_the_driver_copies(
 
 
 def test_files_are_shared_out_by_their_sizes(path: str, at: str) -> None:
-    """Files are distributed as Spark distributes the files of a scan: up to 128 MiB for each task, where each file
-    counts as 4 MiB more.
+    """Files are distributed to tasks as in a scan of Spark: up to 128 MiB for each task, where each file counts as 4
+    MiB more than its size.
     """
     write_deltalake(path, pa.table({"id": [1]}))
     mib = 1 << 20

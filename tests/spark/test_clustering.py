@@ -1,4 +1,4 @@
-"""Spark's statements cluster the rows of clustered tables. Protocol: "Clustered Table"."""
+"""OPTIMIZE in Spark clusters the rows of clustered tables. Protocol: "Clustered Table"."""
 
 import pytest
 from pyspark.sql import SparkSession

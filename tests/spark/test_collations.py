@@ -1,4 +1,4 @@
-"""Spark writes strings with a collation, and compares them by it (table feature `collations`)."""
+"""Spark writes columns that have a collation, and uses it to compare strings (table feature `collations`)."""
 
 import json
 from pathlib import Path
@@ -54,7 +54,9 @@ def test_a_new_table_has_the_collations_of_the_data(spark: SparkSession, path: s
 def test_statements_find_rows_that_are_equal_by_the_collation(
     spark: SparkSession, path: str, vectors: str, partitioning: str
 ) -> None:
-    """The statistics of files and the keys of a MERGE are ordered by bytes, so they must not leave out any file."""
+    """Statements find rows that are equal according to a collation. Statistics and the keys of a MERGE have the order
+    of bytes, so they must not be used to skip files.
+    """
     table = f"deltalog.`{path}`"
     spark.sql(
         f"CREATE TABLE {table} (k STRING COLLATE UTF8_LCASE, v INT) USING deltalog {partitioning} "
@@ -79,7 +81,7 @@ def test_statements_find_rows_that_are_equal_by_the_collation(
     spark.sql(f"UPDATE {table} SET v = 77 WHERE k IN ('a', 'E')")
     spark.sql(f"DELETE FROM {table} WHERE k > 'D'")
     assert rows() == [("A", 77), ("C", 3), ("b", 20), ("d", 50)]
-    # If there are too many keys for a set, their bounds are used, which have the order of the collation.
+    # If there are too many keys for a set, their bounds in the order of the collation are used.
     spark.sql(
         f"MERGE INTO {table} t USING (SELECT if(id = 7, 'B', concat('c', id)) COLLATE UTF8_LCASE AS k "
         "FROM range(20000)) s ON t.k = s.k WHEN MATCHED THEN DELETE"

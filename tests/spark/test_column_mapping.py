@@ -1,4 +1,4 @@
-"""Mapped columns in Spark's own scan (PROTOCOL, "Reader Requirements for Column Mapping")."""
+"""Spark's native scan reads tables with column mapping (PROTOCOL, "Reader Requirements for Column Mapping")."""
 
 import json
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_filters_by_logical_names_find_all_rows(
 def test_writes_have_physical_names_and_field_ids(
     spark: SparkSession, tmp_path: Path, mode: str, request: pytest.FixtureRequest
 ) -> None:
-    """Spark creates the table, appends to it and overwrites it. Rust reads it, and finds columns by name or by id."""
+    """Spark creates, appends to and overwrites a table. The Rust core reads it, and finds columns by name or by id."""
     path = str(tmp_path)
     frame = spark.range(10).selectExpr(
         "id AS `the id`",
@@ -65,7 +65,7 @@ def test_writes_have_physical_names_and_field_ids(
         "array(named_struct('x', id)) AS l",
         "map('k', named_struct('y', id)) AS m",
     )
-    # The ids are written regardless of the session's settings, because readers may find columns only by them.
+    # Field ids are written whatever the session's settings are, because some readers find columns only by their ids.
     spark.conf.set("spark.sql.parquet.fieldId.write.enabled", "false")
     request.addfinalizer(lambda: spark.conf.unset("spark.sql.parquet.fieldId.write.enabled"))
     for start, save_mode in enumerate(["append", "append", "overwrite", "append"]):

@@ -1,4 +1,4 @@
-"""`configure`, and the command that prints the path of the jar."""
+"""Tests `deltalog.spark.configure`, and the command that prints the path of the jar."""
 
 import subprocess
 import sys
@@ -25,8 +25,8 @@ def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def assert_is_copy(jar: str) -> None:
-    """Asserts that a jar has the same content as the installed one, but is a different file, because an upgrade removes
-    the installed one.
+    """Asserts that a jar is a copy of the installed jar. A copy is used, because an upgrade removes the installed
+    file.
     """
     own = of_this_spark()
     assert (Path(jar).name, Path(jar).read_bytes()) == (own.name, own.read_bytes())
@@ -65,7 +65,7 @@ def test_what_the_user_has_set_is_kept() -> None:
 
 
 def test_what_the_defaults_of_spark_have_is_kept(tmp_path: Path) -> None:
-    """Spark ignores the defaults for settings that the program makes."""
+    """Values in Spark's defaults file are kept. Spark itself ignores the file for settings that a program makes."""
     lines = ["# a comment", "spark.jars  their.jar", f"{EXTENSIONS}=theirs.Extensions", "spark.lonely"]
     (tmp_path / "spark-defaults.conf").write_text("\n".join(lines))
     builder = deltalog.spark.configure(SparkSession.builder)
@@ -154,7 +154,7 @@ def test_a_configured_session_needs_no_enable(path: str) -> None:
         print("strategies", sum("Deltalog" in name for name in names))
         jars = spark.sparkContext._jsc.sc().listJars()
         print("jars", jars.size())
-        # A child without a command is what is left of the shell that has become this JVM.
+        # A child without a command line is the rest of the shell that has become this JVM.
         children = spark._jvm.java.lang.ProcessHandle.current().children().toArray()
         print("sidecars", sum("deltalog" in child.info().commandLine().orElse("") for child in children))
         """

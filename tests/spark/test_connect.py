@@ -1,4 +1,6 @@
-"""The format under Spark Connect. Clients run in separate processes, because a process has one kind of session."""
+"""Tests the format `deltalog` under Spark Connect. Clients run in separate processes, because a process can have only
+one kind of session.
+"""
 
 import base64
 import getpass
@@ -21,7 +23,7 @@ pytest.importorskip("grpc")
 pytest.importorskip("pandas")
 
 
-# The features of the protocol versions 1 and 4.
+# The features that the protocol version (1, 4) implies.
 LEGACY = ("appendOnly", "changeDataFeed", "checkConstraints", "generatedColumns", "invariants")
 
 
@@ -30,7 +32,7 @@ CANARY = "canary+secret/key"
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[S3Server]:
-    """A server whose keys only the Connect server has."""
+    """Starts an S3 server whose access keys only the Connect server has."""
     with S3Server() as server:
         server.set(secret_key=CANARY)
         server.create_bucket("tables")
@@ -39,13 +41,13 @@ def s3() -> Iterator[S3Server]:
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of the Connect server's logs."""
+    """Returns the directory for the Connect server's logs."""
     return tmp_path_factory.mktemp("logs")
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, s3: S3Server, logs: Path) -> Iterator[tuple[str, Path]]:
-    """A Connect server in a separate process and working directory: its address, and the directory."""
+    """Starts a Connect server in a separate process and working directory. Returns its address and the directory."""
     keys = {name.upper(): value for name, value in s3.options().items() if name.endswith(("_key", "_id"))}
     yield from running_server(tmp_path_factory, logs, None, **keys)
 
@@ -157,9 +159,9 @@ def test_tables_are_read_and_written_through_the_server(server: tuple[str, Path]
 
 @pytest.mark.newest
 def test_the_servers_workers_count_identity_columns(server: tuple[str, Path], tmp_path: Path) -> None:
-    """PROTOCOL, "Identity Columns": each of Spark's tasks has values of its own.
+    """PROTOCOL, "Identity Columns": each Spark task gets its own range of values.
 
-    The client is a whole PySpark.
+    The client has the complete PySpark, not only `pyspark-client`.
     """
     address, _ = server
     path = str(tmp_path / "counted")
@@ -183,7 +185,7 @@ def test_the_servers_workers_count_identity_columns(server: tuple[str, Path], tm
 
 
 def test_the_server_executes_commands_for_the_client(server: tuple[str, Path], tmp_path: Path) -> None:
-    """In the client's process, every attempt to open a table is an error."""
+    """Commands are executed by the server: in the client's process, every attempt to open a table is made to fail."""
     address, directory = server
     for number in (1, 2, 3):
         deltalake.write_deltalake(
@@ -291,7 +293,9 @@ def test_the_server_executes_commands_for_the_client(server: tuple[str, Path], t
 
 @pytest.mark.newest
 def test_tables_in_a_store(server: tuple[str, Path], s3: S3Server, logs: Path, tmp_path: Path) -> None:
-    """The server has the credentials, and the client says where the store is. No secret is visible."""
+    """The server has the credentials, and the client passes the location of the store. No secret is visible to the
+    client or in logs.
+    """
     uri = "s3a://tables/a t"
     options = s3.options()
     place = {name: options[name] for name in ("aws_endpoint_url", "aws_region", "aws_allow_http")}
@@ -357,14 +361,14 @@ def test_tables_in_a_store(server: tuple[str, Path], s3: S3Server, logs: Path, t
     rows = pa.table(table.to_arrow()).sort_by("id").to_pydict()
     assert rows["id"] == [*range(5, 20), 200]
     assert rows["s"][:6] == ["new", "new", "new", "old", "merged", "old"]
-    # The failed job has left no files.
+    # The failed job has left no files behind.
     versions = [deltalog.DeltaTable(uri, version, storage_options=options) for version in range(5)]
     assert {key.rpartition("/")[2] for key in s3.keys("tables") if key.endswith(".parquet")} == {
         file.rpartition("/")[2] for version in versions for file in version.file_uris()
     }
     seen = done.stdout + done.stderr
     seen += "".join(file.read_text(errors="replace") for file in logs.rglob("*") if file.is_file())
-    assert "aws_endpoint_url" in seen  # The event log has the plans.
+    assert "aws_endpoint_url" in seen  # The event log contains the plans.
     seen += "".join(s3.get("tables", key).decode("latin-1") for key in s3.keys("tables"))
     for form in (CANARY, quote(CANARY, safe=""), base64.b64encode(CANARY.encode()).decode(), CANARY[7:]):
         assert form not in seen
@@ -373,7 +377,7 @@ def test_tables_in_a_store(server: tuple[str, Path], s3: S3Server, logs: Path, t
 @pytest.mark.newest
 @pytest.mark.thorough
 def test_maintenance_of_tables_in_a_store(server: tuple[str, Path], s3: S3Server, tmp_path: Path) -> None:
-    """The verbs that maintain tables, copy them and make them of files run in the server."""
+    """Methods that maintain, clone and convert tables run in the server."""
     options = s3.options()
     place = {name: options[name] for name in ("aws_endpoint_url", "aws_region", "aws_allow_http")}
     uri, plain, local = "s3a://tables/kept up", tmp_path / "plain files", str(tmp_path / "a copy")
@@ -464,7 +468,9 @@ def test_maintenance_of_tables_in_a_store(server: tuple[str, Path], s3: S3Server
 @pytest.mark.newest
 @pytest.mark.thorough
 def test_a_table_in_hdfs(server: tuple[str, Path], hdfs: MiniHdfs, tmp_path: Path) -> None:
-    """Options replace Hadoop's configuration files: here they name the user."""
+    """A table in HDFS is read and written with options instead of Hadoop's configuration files. Here an option names
+    the user.
+    """
     uri = f"{hdfs.root}/connect/a table"
     code = f"""
         from pyspark.sql import SparkSession
@@ -483,7 +489,9 @@ def test_a_table_in_hdfs(server: tuple[str, Path], hdfs: MiniHdfs, tmp_path: Pat
 
 @pytest.mark.thorough
 def test_streams_through_the_server(server: tuple[str, Path], tmp_path: Path) -> None:
-    """Also a MERGE of each batch by `DeltaTable`, in a process of the server with a session of the client's kind."""
+    """Streams run in the server. One of them merges each batch with `DeltaTable`, in a Python process of the server
+    that has a Connect session.
+    """
     address, _ = server
     for id_ in (1, 2):
         deltalog.write_deltalake(tmp_path / "source", pa.table({"id": [id_]}), mode="append")

@@ -1,4 +1,4 @@
-"""Spark Connect where the server's catalog is ours, by settings alone: clients with and without deltalog."""
+"""Spark Connect with a server whose settings enable deltalog's catalog, used by clients with and without deltalog."""
 
 import json
 import sys
@@ -46,7 +46,7 @@ END = "\nspark.stop()\nprint(json.dumps(said))\n"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """A Connect server that has deltalog by its settings: its address, and its directory."""
+    """Starts a Connect server whose settings enable deltalog. Returns its address and its directory."""
     settings = {
         "spark.jars": jar(),
         "spark.sql.extensions": "io.deltalog.spark.DeltalogExtensions",
@@ -56,7 +56,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
 
 
 def client(server: tuple[str, Path], tmp_path: Path, begin: str, code: str) -> dict[str, Any]:
-    """Runs the code of a client, and returns the contents of its variable `said`."""
+    """Runs the code of a client, and returns the content of the code's variable `said`."""
     done = run_client(BEGIN.format(address=server[0]) + begin + code + END, tmp_path)
     assert done.returncode == 0, done.stderr
     said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -71,7 +71,9 @@ def ids(path: Path) -> list[tuple[Any, ...]]:
 def test_statements_of_a_client_with_deltalog_are_those_of_the_server(
     server: tuple[str, Path], tmp_path: Path
 ) -> None:
-    """Each statement is one commit. Conditions and values are texts or columns; tables are given by path or name."""
+    """A client's statements are executed by the server, each as one commit. Conditions and values are given as strings
+    or columns, and tables by path or name.
+    """
     code = f"""
 for name, place in (("path", {str(tmp_path / "by path")!r}), ("name", {str(tmp_path / "by name")!r})):
     made = spark.createDataFrame([(i, "old") for i in range(10)], "id int, p string").coalesce(1)
@@ -264,7 +266,9 @@ started(writer("merging").foreachBatch(merge)).awaitTermination()
 
 @pytest.mark.thorough
 def test_streams_of_a_client_are_written_by_the_server(server: tuple[str, Path], tmp_path: Path) -> None:
-    """Also by statements and verbs on the batches, in a process of the server that is a client itself."""
+    """The server writes the streams of a client. Statements and methods on batches run in a Python process of the
+    server, which is itself a Connect client.
+    """
     for id_ in (1, 2):
         deltalog.write_deltalake(tmp_path / "source", pa.table({"id": [id_]}), mode="append")
     deltalog.write_deltalake(tmp_path / "merged", pa.table({"id": [1], "n": [5]}))

@@ -1,4 +1,4 @@
-"""Locations of tables under Spark Connect, and the options that are allowed there."""
+"""Which locations of tables and which options are allowed under Spark Connect."""
 
 import pytest
 
@@ -73,7 +73,7 @@ def test_what_may_be_a_secret_is_refused(path: str, name: str, value: str) -> No
     [
         ("s3a://bucket/a%20t/", "s3://bucket/a%20t", True),
         ("s3a://bucket/t", "s3://bucket/t2", False),
-        # The account may be given by an option, or by the settings of the server.
+        # The account may come from an option or from the server's settings.
         ("az://data/t", "abfss://data@lake.dfs.core.windows.net/t", True),
         ("az://data/t", "abfss://other@lake.dfs.core.windows.net/t", False),
         ("file:///a", "s3://a", False),

@@ -26,13 +26,13 @@ pytest.importorskip("grpc")
 pytest.importorskip("pandas")
 
 ROOT = Path(__file__).parents[2]
-# The statements that are tried with each kind of table.
+# The statements to try with each kind of table.
 KINDS = {
     "vectors": list(SCENARIOS),
     "mapped with vectors": ["merge"],
     "tracked": ["delete", "update", "merge"],
 }
-# Only the rows are compared, because they may be divided into files differently.
+# For these tables only the rows are compared, because rows may be divided into files differently.
 COMPARED = ("Rows",)
 
 
@@ -63,7 +63,7 @@ def outcome(call):
 
 
 def described(path: Path) -> list[dict[str, Any]]:
-    """Returns what each version of a table is, for comparisons."""
+    """Describes each version of a table in a form that can be compared."""
     found = []
     table = DeltaTable(path)
     for commit in reversed(table.history()):
@@ -110,7 +110,7 @@ for number, names in enumerate({list(KINDS.values())!r}):
 
 
 def tracked(path: Path) -> list[Any]:
-    """Returns the ids and commit versions of the rows that were not inserted by statements."""
+    """Returns the row ids and row commit versions of the rows that the statements have not inserted."""
     found = pa.table(DeltaTable(path).to_arrow(row_ids=True)).to_pylist()
     return sorted(
         (row["_row_id"], row["_row_commit_version"], str(row["id"])) for row in found if row["_row_id"] < 300
@@ -122,7 +122,9 @@ def tracked(path: Path) -> list[Any]:
 def test_statements_that_fail_leave_the_table_as_it_is(
     spark: SparkSession, server: tuple[str, Path], tmp_path: Path
 ) -> None:
-    """The tables have one file, and so one task: a second task might end just when the job fails."""
+    """A statement that fails does not change the table. The tables have a single file, so that there is a single task:
+    a second task might end just as the job fails.
+    """
     paths = {kind: tmp_path / kind for kind in ("vectors", "rewriting")}
     for kind, path in paths.items():
         data = spark.createDataFrame(OLD, "id long, p int, s string").coalesce(1)
@@ -202,9 +204,11 @@ print(counted.update("id = 20", {{"id": "30"}}).collect()[0].num_affected_rows)
 def test_default_values_of_a_stranger_are_computed_without_the_server(
     server: tuple[str, Path], tmp_path: Path
 ) -> None:
-    """PROTOCOL, "Default Columns": the expression may be a stranger's, and its value ends in the stranger's table.
+    """PROTOCOL, "Default Columns": the expression may come from an untrusted writer, who can read the value in the
+    table afterwards.
 
-    The server's parser would replace ${…} by a setting, and has functions that see more than a row.
+    The server's parser would replace ${…} with the value of a setting, and has functions that can see more than the
+    row.
     """
     numbers = {"type": "array", "elementType": "long", "containsNull": True}
     counts = {"type": "map", "keyType": "string", "valueType": "integer", "valueContainsNull": True}
@@ -272,7 +276,7 @@ print(outcome(lambda: table.update(set={{"user": "DEFAULT"}})))
 def test_a_statement_conflicts_with_commits_on_its_rows(
     spark: SparkSession, server: tuple[str, Path], tmp_path: Path
 ) -> None:
-    """Another writer commits while the source of a MERGE is evaluated, after the statement has read its version."""
+    """Another writer commits while the source of a MERGE is evaluated. The statement has read its version before."""
     path = tmp_path / "table"
     created(spark, str(path), "vectors")
     code = f"""
@@ -299,7 +303,7 @@ print(outcome(lambda: merge(after("id = 9").union(itself))))
     assert not {5, 6, 9} & found.keys()
     assert found[8] == "s8"
     assert DeltaTable(path).history(1)[0]["operation"] == "DELETE"
-    # Of the statements' files, only the first one's is left.
+    # Of all files that the statements wrote, only the file of the first statement is left.
     [written] = [file for file in files(str(path)) if "/" in file]
     assert any(file.endswith(written) for file in DeltaTable(path, version=2).file_uris())
 

@@ -25,11 +25,11 @@ FIELDS = [
     field("code", "string", {"__CHAR_VARCHAR_TYPE_STRING": "varchar(3)"}),
     field("flag", "string", {"__CHAR_VARCHAR_TYPE_STRING": "char(2)"}),
 ]
-AT = "TIMESTAMP '2026-03-01 23:30:00'"  # The next day in UTC.
+AT = "TIMESTAMP '2026-03-01 23:30:00'"  # In UTC, this is the next day.
 
 
 def crafted(path: Path, *, required: bool) -> str:
-    """Creates an empty table. The generated column `twice` is NOT NULL if `required`."""
+    """Creates an empty table. If `required` is set, the generated column `twice` is NOT NULL."""
     fields = [{**column, "nullable": column["nullable"] or not required} for column in FIELDS]
     table = CraftedTable(
         path,
@@ -93,7 +93,7 @@ def test_a_row_that_breaks_a_rule_is_refused(
 ) -> None:
     with pytest.raises(Exception, match=message) as error:
         save(spark, uri, *columns)
-    if "exceed" not in message:  # That is Spark's own check.
+    if "exceed" not in message:  # Spark itself makes this check.
         assert isinstance(error.value, InvalidArgumentError)
         assert "nothing was committed" in str(error.value)
     assert DeltaTable(uri).version() == 0
@@ -101,7 +101,9 @@ def test_a_row_that_breaks_a_rule_is_refused(
 
 
 def test_only_rows_that_are_written_are_checked(spark: SparkSession, uri: str) -> None:
-    """A check must not move below a join, where it would see other rows."""
+    """Only the rows that are written are checked. Spark must not move a check below a join, where there are other
+    rows.
+    """
     some = spark.range(-2, 3).selectExpr("CAST(id AS INT) AS id")
     others = spark.range(1, 9).selectExpr("CAST(id AS INT) AS id", "uuid() AS u")
     some.join(others, "id").drop("u").write.format("deltalog").mode("append").save(uri)
@@ -155,7 +157,9 @@ def test_conditions_on_nested_fields_and_quoted_names(spark: SparkSession, tmp_p
 
 
 def test_rules_see_empty_partition_values_as_they_are_stored(spark: SparkSession, tmp_path: Path) -> None:
-    """PROTOCOL, "Partition Value Serialization": an empty string is NULL, and NULL meets no constraint."""
+    """PROTOCOL, "Partition Value Serialization": in a partition column, an empty string is stored as NULL, for which
+    no constraint is true.
+    """
     table = CraftedTable(
         tmp_path / "t",
         [field("id", "long"), field("p", "string")],

@@ -1,4 +1,4 @@
-"""CONVERT TO DELTA: by statement, procedure and verb."""
+"""CONVERT TO DELTA by SQL statement, procedure and Python method."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.newest
 
 
 def written(spark: SparkSession, path: Path) -> list[tuple[object, ...]]:
-    """Makes Spark write a partitioned directory of Parquet files; returns its rows, as Spark reads them."""
+    """Lets Spark write a partitioned directory of Parquet files, and returns the rows that Spark reads from it."""
     rows = spark.range(12).select(
         "id",
         sf.expr("IF(id = 5, NULL, id * 1.5D)").alias("price"),
@@ -39,7 +39,7 @@ def rows_of(spark: SparkSession, path: Path) -> list[tuple[object, ...]]:
 
 
 def test_what_spark_has_written_becomes_a_table(spark: SparkSession, tmp_path: Path) -> None:
-    """The columns, their types and the rows are the same as Spark reads from the directory."""
+    """The table has the columns, types and rows that Spark reads from the directory."""
     path = tmp_path / "rows"
     expected = written(spark, path)
     schema = spark.read.parquet(str(path)).schema
@@ -51,7 +51,7 @@ def test_what_spark_has_written_becomes_a_table(spark: SparkSession, tmp_path: P
     assert table.min_max("id") == (0, 11)
     [commit] = table.history()
     assert (commit["operation"], commit["operationParameters"]["collectStats"]) == ("CONVERT", True)
-    # Converting again changes nothing.
+    # A second conversion changes nothing.
     spark.sql(f"CONVERT TO DELTA parquet.`{path}`")
     assert deltalog.DeltaTable(path).version() == 0
 

@@ -45,7 +45,9 @@ def provider(spark: SparkSession, name: str = "c") -> str:
 
 
 def create(spark: SparkSession, more: str = "") -> None:
-    """Creates a table. Its partitions have names that are escaped, NULL, and dates."""
+    """Creates a Parquet table in the catalog. Its partition values include NULL, dates, and strings that must be
+    escaped.
+    """
     spark.sql(
         "CREATE TABLE c (a BIGINT COMMENT 'a number', t STRING, p STRING, d DATE) USING parquet "
         f"PARTITIONED BY (p, d) COMMENT 'of a city' TBLPROPERTIES ('mine' = 'x') {more}"
@@ -58,7 +60,9 @@ def create(spark: SparkSession, more: str = "") -> None:
 
 @pytest.mark.every_spark
 def test_a_table_keeps_its_rows_and_becomes_ours(spark: SparkSession) -> None:
-    """Columns that no file has are NULL, and the types of partition columns come from the catalog."""
+    """A converted table keeps its rows. Columns that no file has are NULL, and the types of partition columns come
+    from the catalog.
+    """
     create(spark)
     spark.sql("ALTER TABLE c ADD COLUMNS (later INT COMMENT 'new')")
     spark.table("c").cache()
@@ -77,10 +81,10 @@ def test_a_table_keeps_its_rows_and_becomes_ours(spark: SparkSession) -> None:
     spark.sql("INSERT INTO c (a, p) VALUES (4, 'q')")
     spark.sql("DELETE FROM c WHERE a = 1")
     assert sorted(row.a for row in rows(spark)) == [2, 3, 4]
-    # Converting again changes nothing.
+    # A second conversion changes nothing.
     spark.sql("CONVERT TO DELTA c")
     assert deltalog.DeltaTable(path).version() == 2
-    # It is still the session's own table, so dropping it deletes its files.
+    # The table is still a managed table, so dropping it deletes its files.
     spark.sql("DROP TABLE c")
     assert not path.exists()
 
@@ -103,7 +107,9 @@ def test_the_verb_takes_a_name(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.newest
 def test_files_that_spark_does_not_read_are_refused(spark: SparkSession) -> None:
-    """The table must not get rows that it did not have before."""
+    """If there are files that Spark does not read as part of the table, the conversion is refused, because the table
+    would get additional rows.
+    """
     create(spark)
     path = location(spark)
     other = path / "p=other" / "d=2024-01-05"
@@ -119,7 +125,7 @@ def test_files_that_spark_does_not_read_are_refused(spark: SparkSession) -> None
     spark.sql("ALTER TABLE c RECOVER PARTITIONS")
     spark.sql("CONVERT TO DELTA c PARTITIONED BY (p STRING, d DATE)")
     assert len(rows(spark)) == 4
-    # Without partition columns, Spark reads only the table's directory.
+    # In a table without partition columns, Spark reads only the table's own directory, not those below it.
     spark.sql("CREATE TABLE n (a BIGINT, t STRING) USING parquet")
     spark.sql("INSERT INTO n VALUES (1, 'x')")
     below = location(spark, "n") / "below"
@@ -138,7 +144,7 @@ def test_partitions_elsewhere_are_refused(spark: SparkSession, tmp_path: Path) -
     with pytest.raises(UnsupportedFeatureError, match="p=far/d=2024-01-07 at file:"):
         spark.sql("CONVERT TO DELTA c")
     spark.sql("ALTER TABLE c DROP PARTITION (p = 'far', d = DATE'2024-01-07')")
-    # This directory is below the table, but has the name of another partition.
+    # The directory of this partition is below the table's, but has the name of a different partition.
     spark.sql(f"ALTER TABLE c ADD PARTITION (p = 'near', d = DATE'2024-01-07') LOCATION '{path}/p=01'")
     with pytest.raises(
         UnsupportedFeatureError, match="not in the directories of their names: p=near/d=2024-01-07"
@@ -201,7 +207,7 @@ def test_an_entry_that_could_not_be_changed_is_changed_later(
 
 @pytest.mark.newest
 def test_directories_that_spell_a_partition_otherwise(spark: SparkSession, tmp_path: Path) -> None:
-    """Other writers spell values differently: month=01 is the partition of the integer 1."""
+    """Other writers spell partition values differently: the directory month=01 belongs to the integer 1."""
     spark.range(2).coalesce(1).write.parquet(f"{tmp_path}/Month=01/q=x%2Fy")
     spark.range(3).coalesce(1).write.parquet(f"{tmp_path}/Month=2/q=__HIVE_DEFAULT_PARTITION__")
     spark.sql(
@@ -234,7 +240,9 @@ def test_every_type_keeps_its_values(spark: SparkSession) -> None:
 
 @pytest.mark.newest
 def test_defaults(spark: SparkSession) -> None:
-    """If a file lacks a column, Spark returns the column's default. Delta tables do not do this."""
+    """If a file lacks a column that has a default, Spark reads the default from a Parquet table, but NULL from a Delta
+    table, so the conversion is refused.
+    """
     spark.sql("CREATE TABLE c (a INT, b INT DEFAULT 7) USING parquet")
     spark.sql("INSERT INTO c (a) VALUES (1)")
     spark.sql("CREATE TABLE n (a INT) USING parquet")
@@ -251,8 +259,9 @@ def test_defaults(spark: SparkSession) -> None:
 
 @pytest.mark.newest
 def test_spark_says_which_files_a_table_has(spark: SparkSession, tmp_path: Path) -> None:
-    """A conversion does not follow links. Spark and deltalog do not hide the same names. Spark reads bytes beyond ASCII
-    in the names of directories as other characters.
+    """Spark tells which files belong to a table. A conversion refuses tables where deltalog would find different
+    files: it does not follow links, it hides different names, and it reads non-ASCII bytes in directory names
+    differently.
     """
     spark.range(2).coalesce(1).write.parquet(f"{tmp_path}/far")
     [far] = (tmp_path / "far").glob("*.parquet")

@@ -1,7 +1,7 @@
-"""dbt with its materializations for Delta tables: the project of `docs/dbt.md` in a session, and through a Thrift
+"""Runs dbt with its materializations for Delta tables: the project of `docs/dbt.md`, in a session and through a Thrift
 server.
 
-dbt is fetched from PyPI into a separate environment, because its requirements do not fit the tests' environment.
+dbt is installed from PyPI into a separate environment, because its requirements conflict with the tests' environment.
 """
 
 import json
@@ -23,7 +23,7 @@ from tests.spark.servers import free_port, running, thrift_command
 pytestmark = pytest.mark.newest
 
 PROJECT = Path(__file__).parent / "dbt_project"
-# dbt-core 1.12 and newer download a program when they are installed.
+# Installing dbt-core 1.12 or newer would download a program.
 PACKAGES = ("dbt-spark", "dbt-core<1.12", "PyHive[hive-pure-sasl]")
 MORE = ("--vars", "{more: 5}")
 STEPS = (
@@ -52,7 +52,7 @@ def test_the_page_has_the_project(root: Path) -> None:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python with dbt, and with the PySpark and the deltalog under test."""
+    """Returns a Python interpreter with dbt, and with the PySpark and the deltalog under test."""
     return fetched.environment(tmp_path_factory.mktemp("dbt"), PACKAGES)
 
 

@@ -1,6 +1,6 @@
-"""Deleted rows in Spark's own scan (PROTOCOL, "Reader Requirements for Deletion Vectors").
+"""Spark's native scan leaves out deleted rows (PROTOCOL, "Reader Requirements for Deletion Vectors").
 
-Which rows remain depends only on the file and its vector.
+Which rows remain depends only on the file and its deletion vector.
 """
 
 import re
@@ -46,7 +46,8 @@ def data(first: int) -> pa.Table:
 def deleted_rows() -> list[Any]:
     """Returns the deleted rows of each file.
 
-    These are a random tenth, a dense middle that spans containers, the first and the last row, none, and all.
+    Deleted are a random tenth of the rows, a dense range in the middle that spans containers of the bitmap, the first
+    and the last row, no rows, and all rows.
     """
     random = np.random.default_rng(5)
     return [
@@ -60,7 +61,7 @@ def deleted_rows() -> list[Any]:
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[int]]:
-    """A table of five files with many row groups: its path, and the remaining numbers."""
+    """Creates a table of five files with many row groups. Returns its path, and the numbers that are not deleted."""
     path = tmp_path_factory.mktemp("vectors") / "a table"
     crafted = CraftedTable(path, [field(name, kind) for name, kind in SCHEMA], features=["deletionVectors"])
     deleted = deleted_rows()
@@ -114,7 +115,7 @@ def test_rows_do_not_depend_on_splits_row_groups_or_batches(
         assert all(
             n % ROWS == row for n, row in zip(found["n"].to_pylist(), found["row"].to_pylist(), strict=True)
         )
-        # Statistics prune row groups and pages.
+        # Statistics exclude row groups and pages.
         for condition, wanted in (
             ("n BETWEEN 88500 AND 91999", [n for n in left if 88500 <= n <= 91999]),
             (
@@ -161,7 +162,9 @@ def test_files_without_vectors_are_read_by_sparks_own_reader(
 
 
 def test_spark_has_the_fields_for_readers(spark: SparkSession) -> None:
-    """Without some of these fields a scan is slower but correct, so no other test would fail."""
+    """Spark's reader classes have the private fields that deltalog uses. Without some of them, a scan would be correct
+    but slower, so no other test would fail.
+    """
     jvm = Jvm(spark.sparkContext._gateway)
     fields = {"RowNumbers": ["GENERATOR"], "ParquetReaders": ["ROW_GROUPS", "RECORDS", "INTERNAL"]}
     for kind, names in fields.items():
@@ -195,7 +198,7 @@ def test_missing_and_damaged_vectors_are_reported(
 
 
 def test_the_portable_source_reads_the_same_rows(table: tuple[str, list[int]]) -> None:
-    """Reads each piece of the scan separately, as the workers do."""
+    """The portable source reads the same rows. Each part of the scan is read separately, as workers do."""
     from deltalog._internal import Snapshot, read_fragment
 
     pieces = Snapshot.open(Path(table[0]).as_uri()).scan_partitions("", 3)

@@ -1,4 +1,4 @@
-"""The columns in a catalog entry follow the table's. JDBC's getColumns returns them from there."""
+"""The columns in a table's catalog entry are kept up to date, because JDBC's `getColumns` returns them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ def name(spark: SparkSession) -> Iterator[str]:
 
 
 def shown(spark: SparkSession, table: str) -> Any:
-    """Returns the columns of the entry. `spark.table` would ask the log."""
+    """Returns the columns in the catalog entry. `spark.table` would take them from the log."""
     session: Any = spark._jsparkSession
     return session.sharedState().externalCatalog().getTable("default", table).schema().simpleString()
 
@@ -74,7 +74,9 @@ def test_names_that_no_metastore_accepts_are_left_out(spark: SparkSession, name:
 def test_an_entry_that_cannot_be_changed_is_worth_a_warning(
     spark: SparkSession, name: str, path: str
 ) -> None:
-    """The statement has already changed the table."""
+    """If the catalog entry cannot be changed, there is only a warning, because the statement has already changed the
+    table.
+    """
     spark.sql("SELECT 1 AS id").write.format("deltalog").save(path)
     spark.sql(f"CREATE TABLE {name} USING deltalog LOCATION '{path}'")
     log = Path(path, "_delta_log")

@@ -30,7 +30,7 @@ def check(error: Any, kind: type[own.DeltaError], sparks: type[PySparkException]
 
 
 def test_errors_have_an_sqlstate() -> None:
-    """SQLSTATEs of errors that the JVM connector also raises are the same."""
+    """Errors have an SQLSTATE. If the JVM connector raises the same error, the SQLSTATE is the same."""
     for kind, state in {
         own.CommitConflictError: "2D521",
         own.NotATableError: "42P01",
@@ -145,7 +145,7 @@ def test_a_wrong_argument_is_named(spark: SparkSession, tmp_path: Path, wrong: A
 
 
 def test_files_have_the_codec_of_the_table(spark: SparkSession, tmp_path: Path) -> None:
-    """Both Spark's writer and the driver use the codec that the table names."""
+    """Files that Spark's tasks write and files that the driver writes both have the codec of the table."""
     path = str(tmp_path)
     rows = spark.range(9).write.format("deltalog")
     rows.option("delta.parquet.compression.codec", "ZSTD").save(path)

@@ -1,5 +1,5 @@
-"""OPTIMIZE and REORG with Spark's tasks, while other writers commit: the files have the same rows in the same order as
-if this process wrote them.
+"""Spark's tasks write the files of OPTIMIZE and REORG while other writers commit. The files have the same rows in the
+same order as if the driver had written them.
 """
 
 import json
@@ -31,7 +31,7 @@ from deltalog.spark.write import job
 VECTORS = "'delta.enableDeletionVectors' = 'true'"
 TRACKING = "'delta.enableRowTracking' = 'true'"
 COLUMNS = "a INT, p STRING, q TIMESTAMP, c CHAR(5), s STRUCT<x: INT, y: ARRAY<MAP<STRING, DATE>>>"
-# NULL, and values whose directories have escaped names.
+# Partition values: NULL, and values that are escaped in the names of directories.
 ROWS = (
     "id, CASE WHEN id % 3 = 0 THEN NULL WHEN id % 3 = 1 THEN 'a/b=c %é' ELSE 'z' END, "
     "TIMESTAMP '2024-02-29 01:02:03.000004', 'q', named_struct('x', id, 'y', array(map('k', DATE '1066-10-14'), null))"
@@ -46,7 +46,7 @@ def by_executors(spark: SparkSession) -> Iterator[None]:
 
 
 def create(spark: SparkSession, path: str, properties: str, partitions: str = "p, q") -> str:
-    """Creates a table with four small files in each of three partitions; returns its name."""
+    """Creates a table with four small files in each of three partitions, and returns its name."""
     table = f"deltalog.`{path}`"
     by = f"PARTITIONED BY ({partitions})" if partitions else ""
     of = f"TBLPROPERTIES ({properties})" if properties else ""
@@ -62,20 +62,20 @@ def files(path: str) -> list[str]:
 
 
 def names(path: str) -> set[str]:
-    """Returns the names of all files with data."""
+    """Returns the names of all data files."""
     return {
         str(file.relative_to(path)) for file in Path(path).rglob("*.parquet") if "_delta_log" not in str(file)
     }
 
 
 def is_by_executors(path: str) -> bool:
-    """Returns whether tasks of Spark have written the files of the last commit, judging by the names of the files."""
+    """Returns whether Spark's tasks have written the files of the last commit, judging by the files' names."""
     added = of_kind(last_commit(path), "add")
     return bool(added) and all(add["path"].endswith("-c000.snappy.parquet") for add in added)
 
 
 def contents(path: str) -> list[list[Any]]:
-    """Returns the rows of each file in their order, without the ids that all files share."""
+    """Returns the rows of each file in order, without the ids, which differ between the two tables."""
     return sorted((pq.ParquetFile(file).read().to_pylist() for file in files(path)), key=str)
 
 
@@ -108,7 +108,7 @@ def of_kind(actions: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 def test_the_files_are_those_of_the_driver(
     spark: SparkSession, tmp_path: Path, properties: str, partitions: str
 ) -> None:
-    """The rows of each new file, and their order, are the same as in the file that the core writes."""
+    """Each new file has the same rows in the same order as the file that the driver would write."""
     path, other = str(tmp_path / "by spark"), str(tmp_path / "by the core")
     table = create(spark, path, properties, partitions)
     if VECTORS in properties:
@@ -141,7 +141,7 @@ def test_the_files_are_those_of_the_driver(
             str(add.get(action)) for add in by_core
         )
     assert DeltaTable(path).verify().ok
-    # A second run has nothing to do.
+    # A second OPTIMIZE has nothing to do.
     assert spark.sql(f"OPTIMIZE {table}").collect()[0].metrics.numFilesAdded == 0
 
 
@@ -169,7 +169,9 @@ def test_reorg_and_verbs_are_carried_out_by_the_executors(spark: SparkSession, p
 
 @pytest.mark.newest
 def test_what_the_table_asks_of_new_rows_is_not_asked_again(spark: SparkSession, path: str) -> None:
-    """Rows are only moved: constraints are not checked, and generated and identity columns keep their values."""
+    """Rows that are only moved are not treated as new rows: constraints are not checked, and generated and identity
+    columns keep their values.
+    """
     table = f"deltalog.`{path}`"
     spark.sql(f"CREATE TABLE {table} (a INT, v INT) USING deltalog")
     columns = ", ".join(f"c{number} INT DEFAULT 7" for number in range(70))
@@ -207,7 +209,9 @@ def test_widened_columns_and_files_of_other_schemas(spark: SparkSession, path: s
 
 @pytest.mark.newest
 def test_types_and_files_elsewhere(spark: SparkSession, path: str) -> None:
-    """The table has variants, collations and local times. It is a shallow clone, with files in another directory."""
+    """The table has variants, collations and timestamps without time zone, and it is a shallow clone, whose files are
+    in another directory.
+    """
     table = f"deltalog.`{path}`"
     spark.sql(
         f"CREATE TABLE {table} (v VARIANT, s STRING COLLATE UTF8_LCASE, n TIMESTAMP_NTZ, b BINARY, f FLOAT, "
@@ -233,7 +237,7 @@ def test_types_and_files_elsewhere(spark: SparkSession, path: str) -> None:
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
-    """Runs `work` between the job of an OPTIMIZE and its commit."""
+    """Runs `work` after the job of an OPTIMIZE and before its commit."""
     run_job = job.run_job
 
     def run(*arguments: Any) -> Any:
@@ -288,7 +292,7 @@ def test_statements_that_are_overtaken_follow_the_rows_or_conflict(spark: SparkS
     assert sorted(row.a for row in spark.sql(f"SELECT a FROM {table}").collect()) == [
         a for a in range(120) if a not in (2, 3, 31, 119)
     ]
-    # Without vectors, files are rewritten.
+    # Without deletion vectors, statements rewrite files.
     other = f"{path} without vectors"
     create(spark, other, "")
     version = DeltaTable(other).version()
@@ -298,7 +302,9 @@ def test_statements_that_are_overtaken_follow_the_rows_or_conflict(spark: SparkS
 
 
 def test_a_job_that_fails_leaves_nothing(spark: SparkSession, path: str) -> None:
-    """The job has one task. Of several, one that ends as the job fails may leave a file that no version refers to."""
+    """A job that fails leaves no files behind. It has one task, because a second task that ends just as the job fails
+    may leave a file that no version refers to.
+    """
     table = create(spark, path, "")
     victim = Path(next(file for file in files(path) if "p=z" in file))
     victim.rename(victim.with_suffix(".away"))
@@ -306,7 +312,7 @@ def test_a_job_that_fails_leaves_nothing(spark: SparkSession, path: str) -> None
     with pytest.raises(MissingFileError, match="the file is not there"):
         spark.sql(f"OPTIMIZE {table} WHERE p = 'z'").collect()
     assert (DeltaTable(path).version(), names(path)) == (version, before)
-    # The rows of a missing file must not be ignored.
+    # If a file is missing, the job must fail instead of ignoring its rows.
     for setting in ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles"):
         spark.conf.set(setting, "true")
     try:
@@ -347,8 +353,8 @@ def test_a_job_that_fails_leaves_nothing(spark: SparkSession, path: str) -> None
 def test_the_session_does_not_change_what_is_moved(
     spark: SparkSession, path: str, settings: dict[str, str]
 ) -> None:
-    """These settings have no effect: the maximum number of rows of a file, how files are split and read, and the
-    calendar of old dates.
+    """Session settings do not change which rows are moved or how: the maximum number of rows per file, how files are
+    split and read, and the calendar of old dates.
     """
     table = create(spark, path, f"{VECTORS}, {TRACKING}")
     spark.sql(f"DELETE FROM {table} WHERE a % 9 = 4")
@@ -367,7 +373,9 @@ def test_the_session_does_not_change_what_is_moved(
 
 @pytest.mark.newest
 def test_times_and_texts_of_other_writers_are_moved_as_they_are(spark: SparkSession, path: str) -> None:
-    """Spark can be configured to shift INT96 times of other writers, and to look for columns by exact spelling."""
+    """INT96 timestamps and strings of other writers are moved unchanged, even if Spark is configured to shift such
+    timestamps and to match column names case-sensitively.
+    """
     Path(path).mkdir()
     for number in range(2):
         at = datetime(2026, 1, number + 1, 12)
@@ -388,7 +396,9 @@ def test_times_and_texts_of_other_writers_are_moved_as_they_are(spark: SparkSess
 
 @pytest.mark.newest
 def test_who_writes(spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture) -> None:
-    """The driver writes small tables, and in a local session all tables unless a size is set."""
+    """The driver writes the files of small tables. In a local session it writes the files of all tables, unless a size
+    is set.
+    """
     table = create(spark, path, "")
     caplog.set_level("INFO", "deltalog.spark")
 

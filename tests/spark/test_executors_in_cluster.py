@@ -1,4 +1,4 @@
-"""OPTIMIZE in a cluster: executors write the files, even if tasks fail or executors die, and each row exists exactly
+"""In a cluster, executors write the files of OPTIMIZE. Even if tasks fail or executors die, each row exists exactly
 once.
 """
 
@@ -200,6 +200,6 @@ SCRIPT = """
 @pytest.mark.slow
 @pytest.mark.thorough
 def test_executors_write_and_each_row_stays_once(tmp_path: Path) -> None:
-    """What failed attempts have written is deleted, or belongs to no version."""
+    """Files of failed attempts are deleted or belong to no version."""
     done = run_python(SCRIPT, ROOT=str(tmp_path), PYSPARK_PYTHON=sys.executable)
     assert done.stdout.endswith("done\n"), done.stdout + done.stderr

@@ -1,6 +1,6 @@
 """deltalog and Spark compute the same types and values for expressions (PROTOCOL, "CHECK Constraints").
 
-Spark computes each expression for all rows of `DATA`, in a few jobs, with ANSI mode and the session's time zone.
+For comparison, Spark computes each expression for all rows of `DATA`, in ANSI mode and with the session's time zone.
 """
 
 from datetime import date, datetime, timezone
@@ -59,12 +59,12 @@ DATA = pa.table(
 
 
 def expressions(text: str) -> list[str]:
-    """Returns the expressions in `text`, which end with semicolons."""
+    """Splits `text` into expressions, which end with semicolons."""
     return [" ".join(part.split()) for part in text.split(";") if part.strip()]
 
 
 EXPRESSIONS = [
-    # Arithmetic: the type of the result, rounding, NULL.
+    # Arithmetic: types of results, rounding, NULL.
     *expressions(r"""
     i % -1; j + 1; j - 1L; j * 2S; y + 1; y * 1Y; h % 7S; i % 7; i % j; l % -3; j / 2; i / j; l / 7L; 1 / 3;
     i DIV j; l DIV 7; 7 DIV j; -j; - (j + 1); +j; abs(j); abs(g); abs(d); pmod(i, 7); pmod(-7, j);
@@ -72,7 +72,7 @@ EXPRESSIONS = [
     j & 6; j | 8; j ^ 5; ~j; l & 255; j + 1 & 3 | 4 ^ 1; 2 + 3 * j - 4 / 2; y + h % 100S; h + i * 0;
     j + NULL; negative(j); i + 1L + l; j - -3; 1 - j - 2;
     """),
-    # Chains.
+    # Chains of operators.
     *expressions(r"""
     1 + 2 + 3 - j; j - 1 - 2 - 3; j * 2 * 3L; d + 1 + 2.5 - w; d * 2 / 3 * j; 100 / 7 / 3 * j; j % 7 * 2 % 5 DIV 2;
     s || t || (j + 1) || 2; j + 1 || s || t; 1 + i % 9 * 2 + j * 3 - (i % 9 - j) + 4; f + g + 1 + 2.5; a + 1 + 2 - 3;
@@ -165,7 +165,7 @@ EXPRESSIONS = [
     pow(j, 0.5D); power(1, g); pow(0, j); sign(j); sign(g); signum(d); sqrt(-1); ln(0); exp(1000); sign(f);
     pow(NULL, j); sqrt(NULL); pow(-1, CAST('Infinity' AS DOUBLE)); power(g, 0);
     """),
-    # Digests and strings of parts.
+    # Digests, and strings that are made from parts.
     *expressions(r"""
     md5(s); md5(b); sha(s); sha1(b); sha2(s, 256); sha2(s, 0); sha2(b, 224); sha2(s, 384); sha2(s, 512); sha2(s, 1);
     sha2(s, j); crc32(s); crc32(b); md5(NULL); concat_ws('-', s, t); concat_ws(t, s, j, d, a, c); concat_ws(',');
@@ -175,7 +175,7 @@ EXPRESSIONS = [
     chr(i); chr(256); char(200); translate(s, 'abc', 'xy'); translate(s, 'a%', 'ö'); translate(s, t, 'q');
     translate(s, 'aa', 'xy');
     """),
-    # Patterns and casts in short.
+    # Patterns, and casts with `::` and function names.
     *expressions(r"""
     s ILIKE 'ABC'; s ILIKE '%ÜNÏ%'; s NOT ILIKE 'A%'; s ILIKE 'a$%%' ESCAPE '$'; s RLIKE 'b'; s RLIKE '^a.c$';
     s NOT RLIKE 'b+'; s REGEXP '[a-c]+$'; regexp_like(s, '\\d'); regexp(s, '(?i)ABC'); rlike(s, '\\s'); s RLIKE NULL;
@@ -193,7 +193,7 @@ EXPRESSIONS = [
     '12'::INT; j::STRING; d::DOUBLE + 1; -j::BIGINT; - y::INT; (-1)::STRING; j::DECIMAL(12,2) * 2; (j + 1)::BIGINT;
     s::BINARY;    '2024-01-31'::DATE > a; n::INT::STRING; j + '1'::INT; i::BIGINT > 5;
     """),
-    # Intervals. Timestamps are compared as whole numbers.
+    # Intervals. Timestamps are converted to integers for the comparison.
     *expressions(r"""
     date_sub(a, 1) + INTERVAL 1 DAY; a - INTERVAL 1 MONTH; datediff(a + INTERVAL 1 DAY, a);
     datediff(a - INTERVAL '3' DAY, a); datediff(a + INTERVAL 2 WEEKS, a); datediff(a + INTERVAL 1 MONTH, a);
@@ -208,7 +208,7 @@ EXPRESSIONS = [
     (INTERVAL '2 days 3 hours' + k)::STRING; a + INTERVAL 1 DAY > DATE '2000-01-01';
     z > TIMESTAMP '2000-01-01 00:00:00' - INTERVAL 10 DAYS; a BETWEEN a - INTERVAL 1 DAY AND a + INTERVAL 1 DAY;
     """),
-    # Dates, timestamps and texts have a common type.
+    # Dates, timestamps and strings are compared as their common type.
     *expressions(r"""
     z > a; z >= CAST(a AS TIMESTAMP); a < z; k > a; a = k; z = k; k <= z; z <=> a; k <=> z; z <> k;
     z > DATE '2024-02-29'; DATE '2024-02-29' <= k; a > TIMESTAMP '2023-01-01 00:00:00';
@@ -233,7 +233,7 @@ EXPRESSIONS = [
     TIMESTAMP '2024-01-01 00:00:00' = TIMESTAMP_NTZ '2024-01-01 00:00:00'; DATE '2024-01-01' < TIMESTAMP '2024-01-01
     00:00:01';
     """),
-    # Whole numbers by direction, halves, capital letters.
+    # Rounding up, down and of halves, and capital letters.
     *expressions(r"""
     floor(i); ceil(l); floor(y); ceil(f % 1000); floor(g % 1000, 2); ceil(g % 1000, 2); floor(f / 1e20D, 3); ceil(d,
     1); floor(d, 1);
@@ -289,7 +289,7 @@ EXPRESSIONS = [
     """),
 ]
 
-# They have no value in Spark's ANSI mode.
+# These expressions have no value in Spark's ANSI mode, but raise an error.
 ERRORS = expressions(r"""
     2147483647 + 1; -2147483648 - 1; 100000 * 100000; 127Y + 1Y; 9223372036854775807 + 1; 1 / 0; 1 % 0;
     1 DIV 0; 1.0 / 0; 1.5D / 0D; pmod(1, 0); 1.5D % 0D; abs(-2147483648); -(-2147483648);
@@ -310,10 +310,10 @@ ERRORS = expressions(r"""
     map(CAST('NaN' AS DOUBLE), 1, CAST('NaN' AS DOUBLE), 2); map(CAST(NULL AS INT), 1); struct(1 DIV 0);
 """)
 
-# Neither of these has a value that could be compared.
+# These expressions have no value that could be compared.
 RANDOM = expressions("uuid(); rand(); random();")
 
-# They are refused before they are evaluated.
+# These expressions are refused before they are evaluated.
 REFUSED = expressions(r"""
     'x' RLIKE '('; 'x' RLIKE '*'; regexp_replace('x', '[', ''); regexp_extract('x', '(x', 1); regexp_extract('x',
     'x', 1);
@@ -321,8 +321,8 @@ REFUSED = expressions(r"""
     TIMESTAMP '2024-01-01 00:00:00' = 5; DATE '2024-01-01' IN (1, 2);
 """)
 
-# Before Spark 4.3, what is beyond the greatest BIGINT became it, and what follows the last part of a text that is split
-# at every character was lost.
+# Before Spark 4.3, values above the greatest BIGINT became the greatest BIGINT, and if a string was split at every
+# character, the rest after the last part was lost.
 if tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 3):
     SATURATED = expressions("floor(1e30); ceil(CAST('Infinity' AS DOUBLE)); floor(9223372036854775807D);")
     ERRORS = [text for text in ERRORS if text not in SATURATED]
@@ -350,7 +350,7 @@ def spark_type(data_type: pa.DataType) -> str:
 
 
 def plain(value: Any) -> str:
-    """Returns a text that is the same for the same value of one type, and distinguishes NaN and the zeros."""
+    """Returns a string that is equal for equal values of the same type. It distinguishes NaN, 0.0 and -0.0."""
     match value:
         case bytes() | bytearray():
             return repr(bytes(value))
@@ -368,7 +368,9 @@ def plain(value: Any) -> str:
 
 
 def as_spark(value: Any, data_type: pa.DataType) -> Any:
-    """Returns a value in Spark's form: a struct as a `Row`, a map as a dict, an instant in local time."""
+    """Converts a value to the form that Spark returns: a struct as a `Row`, a map as a dict, an instant in local
+    time.
+    """
     if value is None:
         return None
     if pa.types.is_list(data_type):

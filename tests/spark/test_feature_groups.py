@@ -1,4 +1,4 @@
-"""A build of Spark lacks classes that some groups of features need. All other features work."""
+"""If a build of Spark lacks classes that a group of features needs, all other features still work."""
 
 import json
 from pathlib import Path
@@ -54,7 +54,9 @@ MERGE = "MERGE INTO t USING (SELECT 9L AS id) s ON t.id = s.id WHEN NOT MATCHED 
 
 
 def seen(tmp_path: Path, lost: dict[str, str], steps: str) -> dict[str, Any]:
-    """Returns what a process says that executes something where groups lack something."""
+    """Runs code in a process with a jar whose groups of features miss classes. Returns the results that the code
+    collects.
+    """
     jar = without_groups(tmp_path / "jars", lost)
     places = {"path": str(tmp_path / "by path"), "warehouse": str(tmp_path / "warehouse")}
     done = run_python(PROGRAM.format(directory=str(jar.parent), steps=steps.strip(), **places))
@@ -114,7 +116,7 @@ def test_rows_are_read_and_written_without_statements_and_own_sql(tmp_path: Path
 
 @pytest.mark.newest
 def test_tables_are_read_without_writes(tmp_path: Path) -> None:
-    """Writes are refused before anything is created."""
+    """If the classes for writes are missing, tables can be read, and writes are refused before anything is created."""
     symbol = "org.apache.spark.NoWrites"
     deltalake.write_deltalake(tmp_path / "by path", pa.table({"id": pa.array(range(3), pa.int64())}))
     found = seen(

@@ -1,4 +1,4 @@
-"""The functions of the Spark layer that the benchmarks use."""
+"""Tests the functions of the Spark layer that only the benchmarks use."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ def test_after_forget_the_next_plan_is_a_first_one(spark: SparkSession, path: st
     spark.range(3).write.format("deltalog").save(path)
     read = spark.read.format("deltalog")
     assert read.load(path).count() == 3
-    # The size and the time of the commit do not change, so only someone who reads its text notices the damage.
+    # The commit keeps its size and its time, so only a plan that reads the commit notices the damage.
     commit = Path(path, "_delta_log", f"{0:020}.json")
     times = commit.stat()
     commit.write_bytes(b"x" * times.st_size)

@@ -1,7 +1,8 @@
-"""Expressions in a stranger's table can read nothing but its rows. If an expression requires more, the write fails.
+"""Expressions in an untrusted table can read nothing but the table's rows. If an expression asks for more, the write
+fails.
 
-PROTOCOL, "Generated Columns", "Default Columns", "CHECK Constraints", "Column Invariants": each of these is an
-expression in SQL, which Spark evaluates. Its value or its error may reach the stranger.
+PROTOCOL, "Generated Columns", "Default Columns", "CHECK Constraints", "Column Invariants": each of these is a SQL
+expression that Spark evaluates. Its value or its error may become visible to the person who defined the table.
 """
 
 import os
@@ -37,7 +38,7 @@ ROWS = pa.table({"n": [1], "g": ["a"]})
 
 @pytest.fixture(scope="module")
 def secrets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A file with a secret. There is another secret in the environment."""
+    """Creates a file with a secret, and puts another secret into the environment."""
     file = tmp_path_factory.mktemp("secrets") / "secret.txt"
     file.write_text(SECRETS["file"])
     os.environ["MADE_UP_SECRET"] = SECRETS["environment"]
@@ -47,11 +48,11 @@ def secrets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def spark(spark: SparkSession) -> SparkSession:
-    """A separate session, with secrets in its settings, variables and functions."""
+    """Returns a separate session with secrets in its settings, variables and functions."""
     session = deltalog.spark.enable(spark.newSession())
     session.conf.set("spark.made.up.secret", SECRETS["setting"])
     session.sql(f"DECLARE VARIABLE made_up STRING DEFAULT '{SECRETS['variable']}'")
-    for name in ("leak", "upper"):  # In some releases, the second takes the place of a built-in function.
+    for name in ("leak", "upper"):  # In some releases, the second function replaces a built-in function.
         session.udf.register(name, lambda x: f"{SECRETS['function']}{x}")
     return session
 
@@ -205,8 +206,8 @@ def test_a_default_value_that_is_not_needed_does_not_matter(
 
 
 def test_old_rows_have_no_values_of_a_new_column(spark: SparkSession, tmp_path: Path) -> None:
-    """PROTOCOL, "Reader Requirements" of columns that files lack: they are NULL, even if Spark's own metadata has a
-    default.
+    """PROTOCOL, "Reader Requirements": a column that old files lack is NULL, even if the field's metadata has a
+    default for Spark.
     """
     later = field("g", "string", {"CURRENT_DEFAULT": "'x'", "EXISTS_DEFAULT": "current_user()"})
     table = CraftedTable(tmp_path, [field("n", "long"), later], writer_features=FEATURES)
@@ -219,7 +220,9 @@ def test_old_rows_have_no_values_of_a_new_column(spark: SparkSession, tmp_path: 
 
 
 def test_what_looks_like_a_setting_is_a_text(spark: SparkSession, secrets: Path, tmp_path: Path) -> None:
-    """Spark's own parser would replace these by values from the environment and the settings."""
+    """Strings such as `${name}` stay as they are. Spark's own parser would replace them with values from the
+    environment and the settings.
+    """
     texts = ["${env:MADE_UP_SECRET}", "${spark.made.up.secret}", "${system:user.home}"]
     uri = foreign(tmp_path / "t", generated="concat(" + ", ".join(f"'{text}'" for text in texts) + ")")
     append(spark, uri)
@@ -274,13 +277,13 @@ def test_expressions_of_the_row_alone_are_computed(
 
 
 def test_settings_are_those_of_the_session_that_writes(spark: SparkSession, tmp_path: Path) -> None:
-    """The thread's active session may be a different one. Times without a zone, ANSI mode and the case of names must
-    not depend on it.
+    """The settings of the session that writes apply, even if another session is the active one of the thread. They
+    determine times without a zone, ANSI mode and the case of names.
     """
     other = deltalog.spark.enable(spark.newSession())
     other.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     other.conf.set("spark.sql.ansi.enabled", "false")
-    spark.range(1).collect()  # So this one is active.
+    spark.range(1).collect()  # This makes the other session the active one.
     computed = {
         "g": ("string", "date_format(t, 'yyyy-MM-dd HH:mm')"),
         "h": ("integer", "CAST(concat('x', n) AS INT)"),
@@ -311,14 +314,18 @@ def test_settings_are_those_of_the_session_that_writes(spark: SparkSession, tmp_
 
 
 def test_what_only_looks_like_a_refusal_is_another_error(spark: SparkSession) -> None:
-    """Data may contain such a text, and Spark's errors show data."""
+    """An error whose text only looks like a refusal is reported as it is. Spark's errors show data, and data may
+    contain such a text.
+    """
     for text in ("AAAA", "e30=", "WzFd", "MQ==", b64encode(b'["a", "b", "c", "d", "e"]').decode()):
         with pytest.raises(PySparkException, match="CAST_INVALID_INPUT"):
             spark.sql(f"SELECT CAST(\"raise_error('deltalog refuses {text}')\" AS INT)").collect()
 
 
 def test_reserved_words_are_still_functions_of_the_moment(spark: SparkSession, tmp_path: Path) -> None:
-    """If Spark reserves the words of the standard, its grammar treats them separately."""
+    """Words such as CURRENT_DATE are still functions if a setting makes Spark reserve the keywords of the SQL
+    standard, which its grammar then treats separately.
+    """
     strict = deltalog.spark.enable(spark.newSession())
     strict.conf.set("spark.sql.ansi.enforceReservedKeywords", "true")
     uri = foreign(
@@ -337,7 +344,9 @@ def test_reserved_words_are_still_functions_of_the_moment(spark: SparkSession, t
 
 @pytest.mark.newest
 def test_spark_has_the_functions_of_the_list_as_deterministic_scalars(spark: SparkSession) -> None:
-    """If the list named a function that Spark resolves to something else, unsafe expressions would be accepted."""
+    """Spark resolves each function on the list to a deterministic scalar function. Otherwise unsafe expressions would
+    be accepted.
+    """
     jvm: Any = spark._jvm
     registry = jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry
     groups = {}
@@ -350,7 +359,7 @@ def test_spark_has_the_functions_of_the_list_as_deterministic_scalars(spark: Spa
     assert not {name for name, group in groups.items() if group in wrong}
 
 
-# Spark's scalar functions that an expression of a table must not call, by reason (`constraints/functions.rs`).
+# Spark's scalar functions that expressions of a table must not call, by reason (see `constraints/functions.rs`).
 LEFT_OUT = {
     "tells of the session, the files or the machine": "current_catalog current_database current_path current_schema "
     "current_timezone input_file_block_length input_file_block_start input_file_name session_user spark_partition_id "
@@ -365,7 +374,7 @@ LEFT_OUT = {
     "is meant to fail": "assert_true raise_error",
     "is for streams and partitions": "bucket days hours months session_window window window_time years",
 }
-# Prefixes of functions whose parsers read beyond the end of the bytes.
+# Prefixes of functions whose native parsers may read beyond the end of their input.
 SKETCHES = ("hll_", "kll_", "theta_", "tuple_", "approx_top_k_")
 
 
@@ -389,7 +398,7 @@ def test_every_other_scalar_function_of_spark_is_left_out_for_a_reason(spark: Sp
 
 
 def test_all_that_deltalog_evaluates_passes_in_spark(spark: SparkSession) -> None:
-    """A table that deltalog has defined can be written in Spark: its rules are expressions of FUNCTIONS.md."""
+    """Spark can write every table that deltalog has defined, because Spark accepts all functions of FUNCTIONS.md."""
     jvm = Jvm(spark.sparkContext._gateway)
     no_columns = jvm.gateway.new_array(jvm.java("org.apache.spark.sql.catalyst.expressions.Attribute"), 0)
     refused = {}

@@ -1,7 +1,7 @@
-"""Tables written by other implementations, read by Spark's own scan.
+"""Spark's native scan reads tables that other implementations wrote.
 
-The rows are as expected, or the table is refused because of a feature. Only the newest version is compared; the
-golden runner tests the log.
+The rows are as expected, or the table is refused because of a feature. Only the newest version is compared;
+tests/golden checks the log.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def holds_variants(kind: DataType) -> bool:
 def value(cell: Any) -> Any:
     """Returns the JSON form of a Python value from Spark.
 
-    It is used for tables with variants, because Spark does not mark all variants in Arrow.
+    This form is used for tables with variants, because Spark does not mark all variants in its Arrow data.
     """
     match cell:
         case VariantVal():
@@ -66,7 +66,7 @@ def lines_of(frame: DataFrame) -> list[str]:
 
 
 def outcome(spark: SparkSession, golden: Golden) -> str:
-    """Returns the outcome of reading a table; raises an error if the outcome is not the expected one."""
+    """Reads a table and returns the outcome. Raises an error if it is not the expected outcome."""
     frame = spark.read.format("deltalog")
     match golden.outcome:
         case "must-fail":
@@ -102,7 +102,9 @@ def outcome(spark: SparkSession, golden: Golden) -> str:
 
 
 def test_every_table_is_read_as_expected_or_refused(spark: SparkSession, outcomes: Counter[str]) -> None:
-    """One test covers all tables, so that the session is warm. It reports every table with a wrong outcome."""
+    """A single test reads all tables, because the session is slow at first. It reports every table with a wrong
+    outcome.
+    """
     if not TABLES:
         missing(f"no golden tables at {ROOT}; DELTALOG_GOLDEN names another folder")
     counts: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Hadoop's settings for object stores are converted to our storage options."""
+"""Hadoop's settings for object stores are converted to deltalog's storage options."""
 
 import pytest
 
@@ -27,12 +27,12 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         (KEYS, OPTIONS),
         ({**KEYS, "fs.s3a.session.token": "token"}, {**OPTIONS, "aws_session_token": "token"}),
         ({"fs.s3a.access.key": "key"}, {}),
-        # A setting for the bucket takes precedence over the setting for all buckets.
+        # A setting for a bucket has precedence over the setting for all buckets.
         ({**KEYS, "fs.s3a.bucket.b.access.key": "other"}, {**OPTIONS, "aws_access_key_id": "other"}),
         ({**KEYS, "fs.s3a.bucket.c.access.key": "other"}, OPTIONS),
         ({"fs.s3a.endpoint.region": "eu-west-1"}, {"aws_region": "eu-west-1"}),
         ({"fs.s3a.endpoint.region": "sdk"}, {}),
-        # From hosts of Amazon, only the region is taken.
+        # If the endpoint is a host of Amazon, only its region is used.
         ({"fs.s3a.endpoint": "s3.amazonaws.com"}, {}),
         ({"fs.s3a.endpoint": "s3.eu-west-1.amazonaws.com"}, {"aws_region": "eu-west-1"}),
         ({"fs.s3a.requester.pays.enabled": "true"}, {"aws_request_payer": "true"}),
@@ -90,7 +90,7 @@ def test_endpoints_of_s3(settings: dict[str, str], endpoint: str, is_in_host: bo
             f"amazon.EnvironmentVariableCredentialsProvider,\n{PACKAGE}SimpleAWSCredentialsProvider",
             OPTIONS,
         ),
-        # If a setting is unknown, the environment and the machine decide.
+        # If the class is unknown, credentials come from the environment or the machine.
         (f"com.example.Own, {PACKAGE}SimpleAWSCredentialsProvider", {}),
         (f"{PACKAGE}auth.IAMInstanceCredentialsProvider", {}),
     ],
@@ -181,7 +181,7 @@ KERBEROS = {"spark.kerberos.principal": "ann@LAKE", "spark.kerberos.keytab": "/k
         ),
         ({"hadoop.security.authentication": "kerberos"}, {"hadoop.security.authentication": "kerberos"}),
         (KERBEROS, {"hdfs_kerberos_principal": "ann@LAKE", "hdfs_kerberos_keytab": "/keys/ann"}),
-        # Without a keytab, the user's ticket is used.
+        # Without a keytab, the user's Kerberos ticket is used.
         ({"spark.kerberos.principal": "ann@LAKE"}, {}),
     ],
 )

@@ -1,4 +1,4 @@
-"""Tables in HDFS: the core reads and commits the log, and Spark's tasks read and write the data files."""
+"""For tables in HDFS, the core reads the log and commits to it, and Spark's tasks read and write the data files."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _numbers = itertools.count()
 
 @pytest.fixture
 def uri(hdfs: MiniHdfs) -> str:
-    """A location that contains a character which must be escaped in URLs."""
+    """Returns a location with a character that must be escaped in URLs."""
     return f"{hdfs.root}/{next(_numbers)}/a table"
 
 
 @contextmanager
 def settings(spark: SparkSession, **values: str) -> Iterator[None]:
-    """Makes Hadoop's settings; `_` in the names stands for `.`."""
+    """Returns a context with these Hadoop settings. `_` in a name stands for `.`."""
     named = {name.replace("_", "."): value for name, value in values.items()}
     for name, value in named.items():
         spark.conf.set(name, value)
@@ -57,7 +57,7 @@ def spark_rows(spark: SparkSession, uri: str) -> Rows:
 
 
 def files(spark: SparkSession, uri: str) -> list[str]:
-    """Returns the names of all files at a place, as Hadoop lists them."""
+    """Returns the names of all files below a location, as Hadoop lists them."""
     jvm: Any = spark._jvm
     path = jvm.org.apache.hadoop.fs.Path(uri)
     found = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).listFiles(path, True)
@@ -79,7 +79,7 @@ def test_save_append_overwrite_and_load(spark: SparkSession, uri: str) -> None:
     data.where("id < 2").write.format("deltalog").mode("overwrite").save(uri)
     assert rows(uri) == spark_rows(spark, uri) == expected[:2]
     assert spark.read.format("deltalog").option("versionAsOf", 0).load(uri).count() == 10
-    # The log is complete, and there are no markers and no temporary files.
+    # The log has all commits, and there are no directory markers and no temporary files.
     assert [name for name in files(spark, uri) if not name.endswith((".parquet", ".json", ".crc"))] == []
     assert DeltaTable(uri).version() == 2
 
@@ -143,7 +143,9 @@ def test_the_default_file_system(spark: SparkSession, hdfs: MiniHdfs, uri: str) 
 
 
 def test_a_name_of_several_name_nodes(spark: SparkSession, hdfs: MiniHdfs, uri: str) -> None:
-    """Only the session has these settings; the first of the name nodes does not run."""
+    """A name service has several name nodes. The first one does not run. Only the session has the settings for
+    it.
+    """
     provider = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
     of_lake = {
         "dfs_nameservices": "Lake",
@@ -168,7 +170,7 @@ def test_a_name_of_several_name_nodes(spark: SparkSession, hdfs: MiniHdfs, uri: 
 
 
 def test_the_session_names_the_user(spark: SparkSession, uri: str) -> None:
-    """The driver writes the log as the same user as the tasks write data files."""
+    """The driver writes the log as the user that the session names, who also writes the data files."""
     jvm: Any = spark._jvm
     directory = jvm.org.apache.hadoop.fs.Path(uri)
     files = directory.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
@@ -205,7 +207,9 @@ def test_bad_places(spark: SparkSession, hdfs: MiniHdfs, uri: str) -> None:
 
 
 def test_options_of_a_read_win_over_the_session(spark: SparkSession, uri: str) -> None:
-    """The options differ from the settings of Spark's tasks, so workers in Python read the files."""
+    """Options of a read have precedence over the session's settings. Since Spark's tasks have only the settings,
+    Python workers read the files.
+    """
     write_deltalake(uri, pa.table({"id": [1]}))
     other = spark.read.format("deltalog").option("hdfs_user", "bob").load(uri)
     with pytest.warns(RuntimeWarning, match="hdfs_user"):

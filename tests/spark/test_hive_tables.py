@@ -1,5 +1,5 @@
-"""In an application with a Hive metastore, statements on tables of Hive's formats whose location is the directory of
-our table.
+"""In an application with a Hive metastore, tables of Hive's formats may be located in the directory of a Delta table.
+No statement on them damages the Delta table.
 """
 
 from pathlib import Path

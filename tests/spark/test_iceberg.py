@@ -1,4 +1,6 @@
-"""Spark's files in tables with Iceberg compatibility (PROTOCOL, "Iceberg Compatibility V1", "… V2")."""
+"""The files that Spark writes to tables with Iceberg compatibility (PROTOCOL, "Iceberg Compatibility V1", "Iceberg
+Compatibility V2").
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ ROWS = [
 
 
 def shape(path: str) -> list[tuple[str, str, str]]:
-    """The leaf columns of a file: their paths, physical types and logical types."""
+    """Returns the leaf columns of a file, with their paths, physical types and logical types."""
     schema = pq.ParquetFile(path).schema
     columns = [schema.column(index) for index in range(len(schema))]
     return [(column.path, column.physical_type, str(column.logical_type)) for column in columns]
@@ -34,7 +36,9 @@ def shape(path: str) -> list[tuple[str, str, str]]:
 def test_spark_writes_the_files_that_deltalog_writes(
     spark: SparkSession, tmp_path: Path, partition_by: list[str]
 ) -> None:
-    """Columns and their parts have the same ids, and the partition columns come last."""
+    """Spark and deltalog write the same kind of files: columns and their parts have the same field ids, and partition
+    columns come last.
+    """
     path = str(tmp_path)
     data = spark.createDataFrame(ROWS, SCHEMA).withColumn("n", sf.col("id").cast("decimal(10,2)"))
     writer = data.write.format("deltalog").option("delta.enableIcebergCompatV2", "true")
@@ -90,7 +94,7 @@ def test_spark_adds_to_a_table_of_version_1(spark: SparkSession, tmp_path: Path)
 def test_spark_writes_the_partition_columns_that_a_table_asks_for(
     spark: SparkSession, tmp_path: Path, partition_by: list[str], mapping: str
 ) -> None:
-    """ "Materialize Partition Columns" of the protocol's requests for comments."""
+    """Protocol RFC: "Materialize Partition Columns"."""
     path = str(tmp_path)
     data = spark.createDataFrame(ROWS, SCHEMA).withColumn("n", sf.col("id").cast("decimal(10,2)"))
     writer = data.write.format("deltalog").option("delta.enableMaterializePartitionColumnsFeature", "true")
@@ -103,7 +107,7 @@ def test_spark_writes_the_partition_columns_that_a_table_asks_for(
     table.update_incremental()
     files = [uri.removeprefix("file://") for uri in table.file_uris()]
     assert len(files) > len(by_spark)
-    # Files of both writers have the same columns.
+    # The files that Spark and deltalog write have the same columns.
     assert len({str(shape(file)) for file in files}) == 1
     names = {
         field["name"]: field["metadata"].get("delta.columnMapping.physicalName", field["name"])

@@ -131,7 +131,9 @@ def test_a_write_without_rows_moves_no_mark(spark: SparkSession, tmp_path: Path)
 
 
 def test_an_insert_leaves_columns_out_that_are_computed_and_not_null(spark: SparkSession, path: str) -> None:
-    """Applies to all forms of INSERT on tables that are given by name. Spark's analyzer would require a value."""
+    """Every form of INSERT into a table by name may leave out columns that are computed and NOT NULL, for which
+    Spark's analyzer would otherwise require a value.
+    """
     table = f"deltalog.`{path}`"
     spark.sql(
         f"CREATE TABLE {table} (id BIGINT NOT NULL GENERATED ALWAYS AS IDENTITY, n INT NOT NULL, "

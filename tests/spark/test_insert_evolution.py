@@ -1,4 +1,4 @@
-"""Writes that add columns: the option `mergeSchema`, the setting of the session, and WITH SCHEMA EVOLUTION."""
+"""Writes that add columns, by the option `mergeSchema`, by a setting of the session, or by WITH SCHEMA EVOLUTION."""
 
 from collections.abc import Callable, Iterator
 

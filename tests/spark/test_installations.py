@@ -1,4 +1,4 @@
-"""An installation that is read-only, and one that is removed while its JVM runs."""
+"""deltalog works if its installation is read-only, or is removed while its JVM runs."""
 
 import os
 import shutil
@@ -36,7 +36,7 @@ CODE = """
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """A directory with a read-only copy of the package."""
+    """Creates a directory with a read-only copy of the package."""
     directory = tmp_path / "installed"
     package = Path(deltalog.__file__).parent
     shutil.copytree(package, directory / "deltalog", ignore=shutil.ignore_patterns("java", "__pycache__"))
@@ -48,7 +48,9 @@ def installed(tmp_path: Path) -> Path:
 
 
 def inside(directory: Path) -> dict[str, tuple[int, int]]:
-    """Returns the size and the time of the last change of everything in a directory, which even the superuser sees."""
+    """Returns the size and the modification time of everything in a directory. These also reveal writes by the
+    superuser, whom permissions do not stop.
+    """
     found = {}
     for path in [directory, *directory.rglob("*")]:
         state = path.stat()
@@ -57,7 +59,7 @@ def inside(directory: Path) -> dict[str, tuple[int, int]]:
 
 
 def run(installed: Path, path: str, then: str = "") -> list[str]:
-    """Returns what a program prints that imports the copy."""
+    """Runs a program that imports the copy, and returns its output."""
     rest = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     environment = {"PYTHONPATH": os.pathsep.join([str(installed), *rest]), "PYTHONDONTWRITEBYTECODE": "1"}
     done = run_python(CODE.format(installed=str(installed), path=path, then=then), **environment)
@@ -66,14 +68,18 @@ def run(installed: Path, path: str, then: str = "") -> list[str]:
 
 
 def test_an_installation_is_only_read(installed: Path, path: str) -> None:
-    """The wheel may be in a directory of the system, or in a file system that is mounted to be read only."""
+    """Nothing is written into the installation, because it may be in a system directory or on a read-only file
+    system.
+    """
     before = inside(installed)
     assert run(installed, path) == ["[0, 1] 2"]
     assert inside(installed) == before
 
 
 def test_an_installation_that_is_removed_serves_its_session_to_the_end(installed: Path, path: str) -> None:
-    """`pip install --upgrade` removes the wheel under sessions that run, and executors start at any time."""
+    """`pip install --upgrade` removes the old installation while sessions use it, and executors may start at any time.
+    The sessions continue to work.
+    """
     gone = f"""
     for item in [Path({str(installed)!r}), *Path({str(installed)!r}).rglob("*")]:
         item.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The output of a Spark job: exactly the rows of the attempts that Spark has accepted are committed."""
+"""Exactly the rows of the task attempts that Spark has accepted are committed."""
 
 import logging
 import os
@@ -25,7 +25,7 @@ def rows(path: str) -> list[tuple[Any, ...]]:
 
 
 def files(path: str) -> list[Path]:
-    """Returns all files except the log."""
+    """Returns all files of the table except its log."""
     found = sorted(Path(path).rglob("*"))
     return [file for file in found if file.is_file() and "_delta_log" not in file.parts]
 
@@ -69,7 +69,9 @@ def test_a_failed_job_is_reported_even_if_its_reports_are_lost(
 def test_jobs_whose_output_is_lost_are_not_committed(
     spark: SparkSession, path: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The job succeeds, but one of its files does not exist, as if executors and driver had different file systems."""
+    """A job succeeds, but one of its files does not exist on the driver, as if executors had a different file system.
+    It is not committed.
+    """
     data = spark.createDataFrame([(1, "x"), (2, "y")], "a int, p string")
     data.write.format("deltalog").save(path)
     before = files(path)
@@ -93,7 +95,7 @@ def test_jobs_whose_output_is_lost_are_not_committed(
 def test_files_that_belong_to_no_task_are_ignored(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The commit of a job has the files that its tasks report, not the files in a directory."""
+    """A commit contains the files that the job's tasks report, not whatever files are in the directory."""
     received = job._received
 
     def leave(reports: Any) -> bytes:
@@ -109,8 +111,8 @@ def test_files_that_belong_to_no_task_are_ignored(
 def test_partition_values_are_those_of_the_rows_whatever_their_directories_are_called(
     spark: SparkSession, path: str
 ) -> None:
-    """NULL and the text that Hive uses in the name of its directory are different values, and so are names that differ
-    in case.
+    """NULL and the string that Hive uses for it in names of directories are different values, and so are strings that
+    differ only in case.
 
     An empty string is NULL. (PROTOCOL.md, "Partition Value Serialization".)
     """
@@ -130,7 +132,7 @@ def test_partition_values_are_those_of_the_rows_whatever_their_directories_are_c
         .where("p = '__HIVE_DEFAULT_PARTITION__'")
         .collect()
     ] == [4]
-    # Each partition has several files, in one task.
+    # One task writes several files for each partition.
     data.union(data).repartition(1).write.format("deltalog").option("maxRecordsPerFile", 1).mode(
         "overwrite"
     ).save(path)
@@ -138,7 +140,9 @@ def test_partition_values_are_those_of_the_rows_whatever_their_directories_are_c
 
 
 def test_several_open_files_keep_their_partition_values(spark: SparkSession, path: str) -> None:
-    """With concurrent writers, Spark switches between partitions, and begins more files."""
+    """With Spark's setting for concurrent writers, a task has several files open, switches between partitions, and
+    begins additional files.
+    """
     spark.conf.set("spark.sql.maxConcurrentOutputFileWriters", "3")
     try:
         data = spark.range(0, 60, numPartitions=1).selectExpr("id", "CAST(id % 3 AS STRING) AS p")
@@ -167,7 +171,7 @@ def test_a_file_is_cut_by_the_number_of_rows(spark: SparkSession, path: str) -> 
 
 
 def test_many_reports_reach_the_commit(spark: SparkSession, path: str) -> None:
-    """Reports of more than a megabyte pass through a file."""
+    """If the tasks' reports have more than a megabyte, they are passed to Python in a file."""
     columns = [f"id + {index} AS a_column_with_a_long_name_{index}" for index in range(200)]
     data = spark.range(0, 40, numPartitions=4).selectExpr(*columns)
     data.write.format("deltalog").option("maxRecordsPerFile", 1).save(path)
@@ -307,12 +311,12 @@ KILLED = """
 @pytest.mark.slow
 @pytest.mark.thorough
 def test_an_executor_that_dies_leaves_no_row(tmp_path: Path) -> None:
-    """At most, files remain that belong to no version."""
+    """An executor that dies leaves no rows in the table, but perhaps files that belong to no version."""
     run(KILLED, tmp_path)
 
 
 def run(script: str, root: Path) -> None:
-    """Runs a script in its own process."""
+    """Runs a script in a separate process."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script), str(root)],
         capture_output=True,

@@ -1,4 +1,6 @@
-"""The Java classes of this package in the JVM of a session: their visibility, and failures to load them."""
+"""deltalog's Java classes in the JVM of a session: where they are visible, and what happens if they cannot be
+loaded.
+"""
 
 import json
 import re
@@ -21,7 +23,7 @@ from tests.spark.processes import run_python
 
 @pytest.fixture
 def vector_table(tmp_path: Path) -> str:
-    """A table with the rows 0 to 9, where row 3 is deleted. A scan needs our classes on the executors."""
+    """Creates a table with the rows 0 to 9. Row 3 is deleted, so a scan needs deltalog's classes on the executors."""
     table = tmp_path / "vectors"
     (table / "_delta_log").mkdir(parents=True)
     pq.write_table(pa.table({"n": pa.array(range(10), pa.int64())}), table / "part.parquet")
@@ -44,7 +46,9 @@ def vector_table(tmp_path: Path) -> str:
 def test_executors_receive_the_classes_after_add_jar_and_in_new_contexts(
     vector_table: str, tmp_path: Path
 ) -> None:
-    """`ADD JAR` gives its thread another class loader, whose classes are hidden from other threads."""
+    """Executors receive the classes even after `ADD JAR`, which gives its thread another class loader, whose classes
+    are hidden from other threads.
+    """
     with zipfile.ZipFile(tmp_path / "theirs.jar", "w") as jar:
         jar.writestr("theirs.txt", "")
     done = run_python(
@@ -85,7 +89,9 @@ def test_executors_receive_the_classes_after_add_jar_and_in_new_contexts(
 
 @pytest.mark.newest
 def test_the_jar_is_that_of_all_sessions() -> None:
-    """If a session has its own jars, as a Connect client may, Spark sends only these to the executors."""
+    """deltalog's jar is used by all sessions. If a session has its own jars, as a Connect client may, Spark sends only
+    these to the executors.
+    """
     done = run_python(
         """
         from pyspark.sql import SparkSession
@@ -109,14 +115,18 @@ def test_the_jar_is_that_of_all_sessions() -> None:
 
 
 def test_executors_receive_a_copy(spark: SparkSession) -> None:
-    """Executors that start after the wheel has been replaced need the classes that the driver has."""
+    """Executors receive a copy of the jar. Those that start after the wheel was replaced need the same classes as the
+    driver.
+    """
     jars = spark._jsc.sc().listJars()
     [given] = {name for name in map(jars.apply, range(jars.size())) if "deltalog-spark" in name}
     assert re.search(rf"/deltalog-spark-{re.escape(release())}-\d+\.jar$", given)
 
 
 def test_settings_can_name_the_classes(spark: SparkSession) -> None:
-    """The name of the package is the same in all versions of deltalog."""
+    """Settings of Spark can name deltalog's classes, because the name of the Java package is the same in all
+    versions.
+    """
     strategy = spark._jsparkSession.sessionState().planner().strategies().head()
     assert strategy.getClass().getName() == "io.deltalog.spark.DeltalogStrategy"
     assert spark.conf.get("spark.sql.catalog.spark_catalog") == "io.deltalog.spark.DeltalogCatalog"
@@ -148,7 +158,9 @@ def test_a_jar_that_is_there_is_used_if_it_is_of_this_version(tmp_path: Path, ve
 
 
 def test_a_jar_for_another_build_of_spark_is_checked(spark: SparkSession, tmp_path: Path) -> None:
-    """Every symbol that the classes refer to must exist with the same types."""
+    """If the jar was compiled for a different build of Spark, every symbol to which its classes refer is checked: it
+    must exist with the same types.
+    """
     classes = Jvm(spark.sparkContext._gateway).classes
 
     def missing(build: str, symbols: str = "") -> str:
@@ -173,12 +185,14 @@ def test_a_jar_for_another_build_of_spark_is_checked(spark: SparkSession, tmp_pa
 
 
 def test_classes_that_leave_methods_open_do_not_fit(spark: SparkSession, tmp_path: Path) -> None:
-    """A release may add a method to an interface that our classes would have to implement."""
+    """A Spark release may add an abstract method to an interface. Classes of ours that do not implement it do not fit
+    this release.
+    """
     jvm = Jvm(spark.sparkContext._gateway)
     compiler = jvm.root.org.codehaus.janino.SimpleCompiler()
     compiler.cook("package theirs; public abstract class Half implements Runnable {}")
     half = bytearray(bytes(compiler.getBytecodes()["theirs.Half"]))
-    # The flags of the class come after its constants. This removes the flag for abstract classes.
+    # The access flags of a class follow its constants. This removes the flag for abstract classes.
     flags = half.rindex(b"\x04\x21")
     half[flags : flags + 2] = b"\x00\x21"
     jar = changed(tmp_path, "half.jar", BUILD="another")
@@ -190,8 +204,9 @@ def test_classes_that_leave_methods_open_do_not_fit(spark: SparkSession, tmp_pat
 
 @pytest.mark.oldest
 def test_the_jar_is_what_the_sources_give(tmp_path: Path) -> None:
-    """The same sources, PySpark and JDK give the same bytes."""
-    # Their difference is nothing to read, and pytest takes minutes to find it.
+    """Compiling the sources again with the same PySpark and JDK gives exactly the bytes of the jar."""
+    # The contents are compared as booleans, because pytest would take minutes to show a difference that people cannot
+    # read.
     is_same = spark_jars.build(release(), tmp_path).read_bytes() == of_this_spark().read_bytes()
     assert is_same
 
@@ -221,7 +236,7 @@ USE = """
 
 
 def use(directory: Path, path: str, alias: bool, then: str = "pass") -> list[str]:
-    """Returns what a process says that uses the jars in a directory, and executes a statement after `enable`."""
+    """Runs a process that uses the jars in a directory and executes a statement after `enable`. Returns its output."""
     names = ("deltalog", "delta") if alias else ("deltalog",)
     done = run_python(USE.format(directory=str(directory), path=path, alias=alias, names=names, then=then))
     assert done.returncode == 0, done.stderr
@@ -230,7 +245,9 @@ def use(directory: Path, path: str, alias: bool, then: str = "pass") -> list[str
 
 @pytest.mark.newest
 def test_the_newest_jar_serves_if_it_fits(path: str, tmp_path: Path) -> None:
-    """The other jar is only needed once: the wheel may be replaced while the JVM runs."""
+    """The jar for the newest Spark is used if it fits a release without its own jar. It is read only once, because the
+    wheel may be replaced while the JVM runs.
+    """
     jar = changed(tmp_path / "jars", "deltalog-spark-3.9.jar", BUILD="another")
     found = use(jar.parent, path, alias=True, then=f"Path({str(jar)!r}).unlink(missing_ok=True)")
     assert found == ["rows [0, 1, 2]", "rows [0, 1, 2]", "native True"]

@@ -1,6 +1,6 @@
-"""Expressions in a stranger's table with small texts and large values make the write fail, but do not end the process.
+"""An untrusted table may have short expressions with huge values. They make a write fail, but do not crash the process.
 
-Spark computes the values: default values on the driver, all others on executors.
+Spark computes default values on the driver, and all other values on executors.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.crafted import CraftedTable, field
 FEATURES = ["appendOnly", "invariants", "checkConstraints", "generatedColumns", "allowColumnDefaults"]
 LONG = "s" * 1000
 
-# Each of these texts has a value of gigabytes, if it is computed.
+# If it were computed, the value of each of these expressions would have gigabytes.
 LARGE = {
     "repeat": "repeat('x', 2000000000)",
     "repeat of repeat": "repeat(repeat('x', 40000), 40000)",
@@ -90,7 +90,7 @@ QUICK = ("repeat", "sequence", "hex", "transform", "concat in aggregate", "in an
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.thorough) for name in LARGE]
 )
 def test_a_constraint_is_refused(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    """The expressions contain columns, so Spark cannot compute them in advance."""
+    """The expressions of the constraints contain columns, so Spark cannot compute them in advance."""
     sql = LARGE[name].replace("'s'", "s").replace("'x'", "s")
     check_refused(
         spark, foreign(tmp_path / "t", "constraint", f"coalesce(CAST({sql} AS STRING), 'a') <> '?'")
@@ -103,7 +103,9 @@ def test_a_generated_column_is_refused(spark: SparkSession, tmp_path: Path, name
 
 
 def test_a_default_value_of_unknown_size_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """The value could be small when it is checked, and large a second later."""
+    """If the size of a default value depends on the time, it could be small when it is checked, and large a second
+    later, so it is refused.
+    """
     uri = foreign(tmp_path / "t", "default", "repeat('x', 1000000000 * second(current_timestamp()))")
     with pytest.raises(InvalidArgumentError, match="whose size is not known"):
         insert(spark, uri)

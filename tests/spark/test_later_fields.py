@@ -1,5 +1,5 @@
-"""Structs whose files have none of the fields that a query reads: the fields were added later, or all others were
-dropped.
+"""A query may read only fields of a struct that are missing in old files, because they were added later or all other
+fields were dropped. The struct must not become NULL.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def reader(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[None
 
 
 def reads_maps(spark: SparkSession) -> bool:
-    """Returns whether Spark's reader of rows reads maps whose values have none of the fields that are read."""
+    """Returns whether Spark's row-based reader can read a map whose values have none of the requested fields."""
     return not spark.version.startswith("4.0.") or spark.conf.get(READER) == "true"
 
 

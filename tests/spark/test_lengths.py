@@ -12,7 +12,7 @@ from tests.crafted import CraftedTable
 
 
 def test_spark_stores_the_same(spark: SparkSession, tmp_path: Path) -> None:
-    # A table without the lengths provides the rows for Spark.
+    # Spark reads the rows from a table without length limits.
     plain = [{**column, "metadata": {}} for column in lengths.FIELDS]
     source = CraftedTable(tmp_path / "source", plain).commit()
     target = CraftedTable(tmp_path / "target", lengths.FIELDS).commit()
@@ -29,7 +29,9 @@ def test_spark_stores_the_same(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_rows_with_the_schema_of_the_table_are_checked(spark: SparkSession, path: str) -> None:
-    """Rows may have the metadata of the table's columns, and longer values."""
+    """Rows are checked even if their schema has the metadata of the table's columns, because their values may still be
+    too long.
+    """
     spark.sql(f"CREATE TABLE deltalog.`{path}` (v VARCHAR(3), c CHAR(3)) USING deltalog")
     table = spark.read.format("deltalog").load(path)
     long = [spark.createDataFrame([row], table.schema) for row in (("long", "x"), ("abc", "long"))]
@@ -43,8 +45,8 @@ def test_rows_with_the_schema_of_the_table_are_checked(spark: SparkSession, path
 
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_merge_stores_fields_by_their_lengths(spark: SparkSession, path: str, vectors: str) -> None:
-    """This also holds for a MERGE that adds columns. It cannot add a field to a struct with limited fields, because
-    their types are recorded for the whole struct.
+    """MERGE pads and checks fields by their lengths, also if it adds columns. It cannot add a field to a struct that
+    has fields with lengths, because their types are recorded for the whole struct.
     """
     table = f"deltalog.`{path}`"
     spark.sql(

@@ -1,4 +1,4 @@
-"""Aggregates that are answered from the log agree with a scan. If the log cannot answer them, the table is scanned.
+"""Aggregates that the log can answer agree with a scan. If the log cannot answer an aggregate, the table is scanned.
 
 (PROTOCOL, "Per-file Statistics", "Deletion Vectors".)
 """
@@ -27,19 +27,19 @@ pytestmark = pytest.mark.usefixtures("answers_from_log")
 
 EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 RULE = "io.deltalog.spark.AnswersFromLog"
-# For each file: the month and the zone of its partition, its numbers, and its deleted rows.
+# For each file: its partition values (month and zone), its numbers, and its deleted rows.
 FILES: list[tuple[str | None, str | None, list[int | None], list[int] | None]] = [
     ("2024-01-01", "a", [5, 3, None], None),
     ("2024-01-01", "a", [9, -7], None),
     ("2024-02-01", "b", [2, 4, 6], [1]),
     ("2024-02-01", None, [None, None], None),
     (None, "b", [1], None),
-    (None, "c", [8, 8], [0, 1]),  # All rows are deleted, so the partition does not exist.
+    (None, "c", [8, 8], [0, 1]),  # All rows of this partition are deleted, so it does not occur in results.
 ]
 
 
 def write(path: Path, counted: bool = True) -> str:
-    """Writes a table with columns mapped by name, without Spark. If it is not `counted`, it has no statistics."""
+    """Writes a table with column mapping by name, without Spark. If `counted` is False, the table has no statistics."""
     (path / "_delta_log").mkdir(parents=True)
     columns = [
         ("month", "date", "p1"),
@@ -102,7 +102,9 @@ def write(path: Path, counted: bool = True) -> str:
 
 
 def answers(spark: SparkSession, query: str, caplog: pytest.LogCaptureFixture) -> tuple[list[str], bool]:
-    """Returns the rows, and whether they came from the log. Checks that they are the same without the rule."""
+    """Returns the result of a query, and whether it came from the log. Checks that the result is the same without the
+    optimizer rule.
+    """
     caplog.clear()
     with caplog.at_level(logging.INFO, logger="deltalog.spark"):
         found = spark.sql(query)
@@ -141,7 +143,7 @@ FROM_LOG = [
     "SELECT ZONE, max(N), MAX(zone) FROM counted WHERE Zone = 'a' OR zONE IS NULL GROUP BY Zone",
 ]
 FROM_ROWS = [
-    "SELECT min(n) FROM counted",  # A file with deleted rows has wide bounds.
+    "SELECT min(n) FROM counted",  # The bounds of a file with deleted rows are not exact.
     "SELECT max(text), count(*) FROM counted",
     "SELECT max(X) FROM (SELECT N AS x FROM counted WHERE ZONE = 'a')",
     "SELECT count(n) FROM counted",
@@ -246,7 +248,7 @@ def test_conditions_use_the_sessions_time_zone(spark: SparkSession, path: str) -
 
 
 def values(spark: SparkSession, path: str) -> None:
-    """Creates the view `numbers` of a table with one file per partition, for which the log can answer."""
+    """Creates the view `numbers` of a table with one file per partition, whose aggregates the log can answer."""
     rows = spark.range(1, 7, numPartitions=1).selectExpr("id AS n", "id % 2 AS p")
     rows.write.format("deltalog").partitionBy("p").save(path)
     spark.read.format("deltalog").load(path).createOrReplaceTempView("numbers")
@@ -255,7 +257,9 @@ def values(spark: SparkSession, path: str) -> None:
 def test_aggregates_in_joins_subqueries_and_cached_tables_are_correct(
     spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A self join gives one side new expression ids. The plan of a cached table has no deltalog relation."""
+    """Aggregates in joins, subqueries and cached tables are right. In a self join, Spark gives one side new expression
+    ids, and the plan of a cached table has no relation of deltalog.
+    """
     values(spark, path)
     queries = {
         "SELECT l.c, r.c FROM (SELECT p, max(N) c FROM numbers GROUP BY p) l JOIN "
@@ -318,7 +322,9 @@ def test_a_failure_in_python_keeps_the_scan_and_is_logged_once(
 def test_a_version_that_cannot_be_opened_again_does_not_fail_the_optimizer(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The rows may still be cached, or the listing of the files may be kept."""
+    """If a version can no longer be opened, the optimizer does not fail, because the query may still work: its rows
+    may be cached, or its list of files may be in memory.
+    """
     values(spark, path)
     counted = spark.table("numbers").selectExpr("count(*)", "max(n)")
     Path(path).rename(f"{path} moved away")
@@ -354,7 +360,9 @@ public class BrokenCalls extends {PACKAGE}.PythonCalls {{
 
 @pytest.mark.parametrize("problem", [None, "NoSuchMethodError", "NullPointerException"])
 def test_a_failure_in_java_keeps_the_scan(spark: SparkSession, path: str, problem: str | None) -> None:
-    """The failures are a malformed answer, and a method that a Spark release lacks."""
+    """If the rule fails in Java, the table is scanned. Here, the answer of Python is malformed, or a Spark release
+    lacks a method.
+    """
     values(spark, path)
     jvm = Jvm(spark.sparkContext._gateway)
     compiler = jvm.root.org.codehaus.janino.SimpleCompiler()

@@ -1,4 +1,4 @@
-"""Executors die during DELETE, UPDATE and MERGE: each statement is carried out once, or not at all."""
+"""If executors die during DELETE, UPDATE or MERGE, the statement takes effect once or not at all."""
 
 import sys
 from pathlib import Path
@@ -134,6 +134,8 @@ SCRIPT = """
 @pytest.mark.newest
 @pytest.mark.thorough
 def test_a_statement_whose_executors_die_is_carried_out_once_or_not_at_all(tmp_path: Path) -> None:
-    """A MERGE that loses its source fails: evaluated again, the source could be different."""
+    """A MERGE that loses the rows of its source fails, because the source could be different if it were evaluated
+    again.
+    """
     done = run_python(SCRIPT, ROOT=str(tmp_path), PYSPARK_PYTHON=sys.executable)
     assert done.stdout.endswith("done\n"), done.stdout + done.stderr

@@ -1,4 +1,6 @@
-"""OPTIMIZE and RESTORE on Spark, as statements, as procedures and as methods, with the names of the JVM connector."""
+"""OPTIMIZE and RESTORE on Spark, as SQL statements, procedures and Python methods, with the same names as in the JVM
+connector.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +18,7 @@ pytestmark = pytest.mark.newest
 
 @pytest.fixture
 def table(spark: SparkSession, path: str) -> Iterator[str]:
-    """The name of a table at `path` with three files in each of two partitions."""
+    """Creates a table at `path` with three files in each of two partitions, and returns its name."""
     spark.sql(f"CREATE TABLE m (a INT, p STRING) USING deltalog PARTITIONED BY (p) LOCATION '{path}'")
     for number in range(3):
         spark.sql(f"INSERT INTO m VALUES ({number}, 'x'), ({number + 10}, 'y')")
@@ -47,7 +49,7 @@ def test_statements_and_verbs_make_fewer_files(spark: SparkSession, path: str, t
 
 
 def test_a_session_says_how_large_files_become(spark: SparkSession, path: str, table: str) -> None:
-    """The setting has the JVM connector's name, and its value is in bytes."""
+    """A session setting determines the size of new files in bytes. It has the same name as in the JVM connector."""
     setting = "spark.databricks.delta.optimize.maxFileSize"
     try:
         spark.conf.set(setting, "1")
@@ -64,7 +66,7 @@ def test_a_session_says_how_large_files_become(spark: SparkSession, path: str, t
 def test_a_restore_leaves_out_missing_files_if_the_session_does(
     spark: SparkSession, path: str, table: str
 ) -> None:
-    """As in the JVM connector, Spark's own setting controls this."""
+    """As in the JVM connector, RESTORE ignores missing files if Spark's own setting for missing files says so."""
     gone = next(Path(path).glob("p=x/*.parquet"))
     spark.sql("DELETE FROM m")
     gone.unlink()

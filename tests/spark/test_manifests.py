@@ -1,5 +1,5 @@
-"""GENERATE on Spark, as a statement, as a procedure and as a method; and manifests that are updated after commits of
-Spark.
+"""GENERATE on Spark, as a SQL statement, a procedure and a Python method, and manifests that are updated after Spark's
+commits.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def table(spark: SparkSession, path: str) -> Iterator[str]:
 
 
 def manifests(path: str) -> dict[str, int]:
-    """The number of lines in the manifest of each partition."""
+    """Returns the number of lines in the manifest of each partition."""
     root = Path(path) / "_symlink_format_manifest"
     return {file.parent.name: len(file.read_text().splitlines()) for file in root.rglob("manifest")}
 

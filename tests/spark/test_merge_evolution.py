@@ -57,7 +57,7 @@ def plain(value: Any) -> Any:
 
 
 def content(spark: SparkSession, path: str) -> tuple[str, list[Any]]:
-    """Returns the result of reading with Spark, after checking that Rust reads the same."""
+    """Checks that the Rust core reads the same rows as Spark, and returns them."""
     found = spark.read.format("deltalog").load(path)
     rows = sorted((plain(tuple(row)) for row in found.collect()), key=str)
     table = DeltaTable(path).to_pyarrow_table()
@@ -236,7 +236,9 @@ def test_a_value_with_a_field_of_nobody_is_refused(spark: SparkSession, path: st
 def test_types_become_wider_where_the_table_allows_it(
     spark: SparkSession, path: str, properties: dict[str, str]
 ) -> None:
-    """This includes keys. Values are computed with the table's earlier types. (PROTOCOL.md, "Type Widening".)"""
+    """Types become wider if the table allows it, including the types of keys. Values are computed with the table's
+    earlier types. (PROTOCOL.md, "Type Widening".)
+    """
     rows = "(5, 1, struct(1)), (6, 2, struct(2))"
     table = created(spark, path, "id INT, v INT, st STRUCT<f: SMALLINT>", rows, **WIDENING, **properties)
     source = "(SELECT 5L AS id, 5000000000L AS v, named_struct('f', 70000) AS st)"
@@ -271,7 +273,7 @@ def test_types_become_wider_where_the_table_allows_it(
 def test_columns_of_partitioned_tables_are_added(
     spark: SparkSession, path: str, properties: dict[str, str]
 ) -> None:
-    """Copied rows have NULL in the added columns, and keep their ids."""
+    """Columns are added to a partitioned table. Copied rows have NULL in the new columns, and keep their row ids."""
     table = f"deltalog.`{path}`"
     writer = spark.range(20).selectExpr("id", "id % 3 AS p", "named_struct('a', id) AS st").write
     writer.format("deltalog").options(**properties).partitionBy("p").save(path)

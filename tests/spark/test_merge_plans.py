@@ -1,4 +1,4 @@
-"""How Spark executes a MERGE: a small source is broadcast, and the target is not shuffled, whatever the clauses are."""
+"""Spark's plans of MERGE: a small source is broadcast, and the target is not shuffled, whatever the clauses are."""
 
 import itertools
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ COMBINATIONS = [
 
 
 def plans(spark: SparkSession) -> dict[int, str]:
-    """The physical plans of the session's last queries, by the numbers of their executions."""
+    """Returns the physical plans of the session's last queries, by execution number."""
     session: Any = spark._jsparkSession
     session.sparkContext().listenerBus().waitUntilEmpty()
     jvm: Any = spark.sparkContext._jvm
@@ -36,13 +36,13 @@ def plans(spark: SparkSession) -> dict[int, str]:
 
 @pytest.mark.parametrize("limit", ["small", "large"])
 def test_the_target_is_not_shuffled_for_a_small_source(spark: SparkSession, path: str, limit: str) -> None:
-    """For a large source the target is shuffled, with the same rows as result."""
+    """If the source is large, the target is shuffled, and the result is the same."""
     options = {"delta.enableDeletionVectors": "true"}
     for number, clauses in enumerate(COMBINATIONS):
         made = f"{path} {number}"
         table = f"deltalog.`{made}`"
         spark.range(100).selectExpr("id", "'old' AS v").write.format("deltalog").options(**options).save(made)
-        # After many executions, the store drops the oldest ones.
+        # Spark keeps only a limited number of executions, and drops the oldest ones.
         last = max(plans(spark))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(merge, "_BROADCAST", merge._BROADCAST if limit == "small" else -1)
@@ -72,7 +72,9 @@ def test_the_target_is_not_shuffled_for_a_small_source(spark: SparkSession, path
 
 
 def test_spark_derives_no_constraints_from_pairs_of_the_sources_columns(spark: SparkSession) -> None:
-    """Otherwise the time for the plan would grow with the third power of the number of columns."""
+    """Spark derives no constraints from pairs of the source's columns. Otherwise planning time would grow with the
+    third power of the number of columns.
+    """
     width = 60
     rows = spark.range(3).selectExpr("id", *(f"id * 2 + 1 AS c{number}" for number in range(width)))
     kept = Jvm.of(spark).new("KeptRows", rows._jdf)
@@ -86,7 +88,9 @@ def test_spark_derives_no_constraints_from_pairs_of_the_sources_columns(spark: S
 
 @pytest.fixture(scope="module")
 def wide(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A table of 40 columns, and the view `wide` with the same columns, computed from one expression."""
+    """Creates a table of 40 columns, and the view `wide` with the same columns, which are computed from one
+    expression.
+    """
     path = str(tmp_path_factory.mktemp("wide") / "table")
     rows = spark.range(3).selectExpr("id", *(f"id * 2 + 1 AS c{number}" for number in range(39)))
     rows.write.format("deltalog").save(path)
@@ -95,8 +99,8 @@ def wide(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_the_columns_of_clauses_are_found_before_spark_looks_for_each(spark: SparkSession, wide: str) -> None:
-    """Spark makes a list of all columns for each name, so the time for the plan would grow with the square of their
-    number.
+    """deltalog resolves the columns of clauses. Spark would make a list of all columns for each name, and planning
+    time would grow with the square of the number of columns.
     """
     explicit = ", ".join(f"c{number} = s.c{number}" for number in range(39))
     names = ", ".join(f"c{number}" for number in range(39))
@@ -118,14 +122,16 @@ def test_the_columns_of_clauses_are_found_before_spark_looks_for_each(spark: Spa
         assigned = [*jvm.sequence(update.assignments()), *jvm.sequence(insert.assignments())]
         assert len(assigned) >= 79
         assert all(assignment.key().resolved() for assignment in assigned)
-        # Values of UPDATE SET may come from both tables, for which Spark has a single list.
+        # The values of UPDATE SET may use columns of both tables, which Spark puts into a single list.
         assert all(assignment.value().resolved() for assignment in jvm.sequence(insert.assignments()))
 
 
 def test_the_target_of_a_statement_has_no_constraint_for_each_of_its_columns(
     spark: SparkSession, wide: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark would compare each of these columns with all others."""
+    """The target has no constraint for each of its columns. Spark would compare every such constraint with all
+    others.
+    """
     jvm, session = Jvm.of(spark), spark._jsparkSession
     delete = f"DELETE FROM deltalog.`{wide}` WHERE id = 1 AND c1 = 5"
     parsed = session.sessionState().sqlParser().parsePlan(delete)

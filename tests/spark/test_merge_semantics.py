@@ -1,4 +1,4 @@
-"""The semantics of MERGE: the cases of `tests/merge_cases.py`, with deletion vectors, and by rewriting files."""
+"""MERGE gives the results that `tests/merge_cases.py` expects, both with deletion vectors and by rewriting files."""
 
 import shutil
 from pathlib import Path
@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from deltalog import DeltaTable
 from tests.merge_cases import CASES, Case, content, statement
 
-# The rows that are read and written do not depend on how rows are deleted.
+# These cases run with only one of the two ways to delete rows, which makes no difference for them.
 REWRITING = (
     "update and insert",
     "delete and insert",
@@ -24,7 +24,7 @@ REWRITING = (
 
 
 class Targets:
-    """Tables with the rows of cases; each is created once."""
+    """Provides tables with the rows of the cases, and creates each table once."""
 
     def __init__(self, spark: SparkSession, directory: Path) -> None:
         self._spark, self._directory = spark, directory
@@ -71,7 +71,9 @@ def test_merge(spark: SparkSession, path: str, targets: Targets, name: str, vect
 def test_the_source_may_have_an_order_that_is_not_deterministic(
     spark: SparkSession, path: str, targets: Targets
 ) -> None:
-    """Spark prepares this in the last steps of its analysis, after the statement was taken out of it."""
+    """The source may be ordered by a non-deterministic expression. Spark prepares such expressions in the last steps
+    of its analysis, which a MERGE of ours does not reach.
+    """
     table = targets.copy(CASES["update"], "true", path)
     source = "(SELECT * FROM VALUES (1L, 'x', 100), (9L, 'z', 900) AS v(id, s, n) ORDER BY rand())"
     spark.sql(f"MERGE INTO {table} t USING {source} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *")

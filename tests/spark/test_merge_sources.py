@@ -1,4 +1,6 @@
-"""The source of a MERGE can be anything that Spark can read: views, tables of other formats, user-defined functions."""
+"""The source of a MERGE can be anything that Spark can read, such as views, tables of other formats and user-defined
+functions.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -36,7 +38,7 @@ def test_views(spark: SparkSession, path: str, table: str) -> None:
     try:
         spark.sql(MERGE.format(table, "given"))
         assert rows(path) == MERGED
-        # A view over the target reads the version that the statement changes.
+        # A view of the target reads the version on which the statement is based.
         spark.sql(MERGE.format(table, "shifted"))
         assert rows(path) == [(1, "x"), (2, "x"), (3, "b"), (4, "c"), (9, "z")]
     finally:
@@ -45,8 +47,8 @@ def test_views(spark: SparkSession, path: str, table: str) -> None:
 
 
 def test_older_versions_of_the_target(spark: SparkSession, path: str, table: str) -> None:
-    """If the query requests an older version as its source, it reads that version, and the newest version of the
-    target.
+    """If the source is an older version of the target, this version is read as the source, and the newest version is
+    the target.
     """
     before = spark.read.format("deltalog").load(path)
     spark.sql(f"UPDATE {table} SET s = 'new' WHERE id < 3")
@@ -81,7 +83,7 @@ def test_files_by_their_path(spark: SparkSession, path: str, table: str, tmp_pat
 
 
 def test_common_table_expressions(spark: SparkSession, path: str, table: str) -> None:
-    """The expressions are in front of the statement, or in its source."""
+    """Common table expressions may be in front of the MERGE statement or in its source."""
     spark.sql(f"WITH c AS ({ROWS}) {MERGE.format(table, 'c')}")
     assert rows(path) == MERGED
     inner = f"(WITH c AS ({ROWS}), d AS (SELECT id + 1 AS id, s FROM c) SELECT * FROM d WHERE id > 5)"
@@ -90,7 +92,7 @@ def test_common_table_expressions(spark: SparkSession, path: str, table: str) ->
 
 
 def test_functions_of_the_user_in_java(spark: SparkSession, path: str, table: str, tmp_path: Path) -> None:
-    """The functions may be in the source, in conditions and in values."""
+    """User-defined functions in Java may be used in the source, in conditions and in values."""
     jvm: Any = spark.sparkContext._jvm
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
@@ -104,7 +106,8 @@ def test_functions_of_the_user_in_java(spark: SparkSession, path: str, table: st
     file.write_bytes(bytes(compiler.getBytecodes()["user.Next"]))
     loader.addURL(jvm.java.io.File(str(tmp_path / "classes")).toURI().toURL())
     function = jvm.java.lang.Class.forName("user.Next", True, loader).getConstructor(None).newInstance(None)
-    # `registerJavaFunction` looks for the generic parameters of the class, which Janino does not keep.
+    # `registerJavaFunction` cannot be used, because it needs the generic parameters of the class, which the compiler
+    # Janino does not keep.
     functions: Any = spark._jsparkSession
     functions.udf().register("next_of", function, jvm.org.apache.spark.sql.types.DataTypes.LongType)
     try:

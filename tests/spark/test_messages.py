@@ -1,6 +1,7 @@
 """Counts the messages between Python and the JVM. Each message is a round trip between two processes.
 
-Messages in both directions count, including PySpark's own, but without the messages by which Python releases objects.
+Messages in both directions count, including PySpark's own, but not the messages with which Python releases
+objects.
 """
 
 import functools
@@ -20,7 +21,7 @@ from tests.spark.processes import run_python
 
 
 class Message(NamedTuple):
-    """A message, and the line of Python that sends or receives it."""
+    """A message, with the line of Python code that sends or receives it."""
 
     is_call_of_python: bool
     text: str
@@ -32,17 +33,17 @@ class Message(NamedTuple):
 
 
 class Messages(list[Message]):
-    """The messages since the last count."""
+    """Records messages, and counts them."""
 
     def taken(self, execute: Callable[[], object]) -> int:
-        """Returns how many messages a function takes."""
+        """Returns the number of messages that are sent while a function runs."""
         self.clear()
         execute()
         return len(self)
 
     @property
     def profile(self) -> str:
-        """The messages as text, one per line."""
+        """Returns the recorded messages as text, one per line."""
         return "\n".join(map(str, self))
 
 
@@ -57,7 +58,7 @@ def _place() -> str:
 
 @pytest.fixture
 def messages(monkeypatch: pytest.MonkeyPatch) -> Messages:
-    """Records the messages."""
+    """Records the messages of a test."""
     recorded = Messages()
     send, call = JavaClient.send_command, Bridge.call
 
@@ -75,7 +76,7 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> Messages:
     return recorded
 
 
-# The rows that the statements find in the table; Spark has to read and write files for them.
+# The statements find these rows in the table, so Spark has to read and write files.
 _TABLES = {
     "with vectors": "USING deltalog TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
     "with everything": "USING deltalog PARTITIONED BY (p) TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', "
@@ -83,8 +84,8 @@ _TABLES = {
     "'delta.constraints.positive' = 'id >= 0')",
 }
 
-# Statements, and how many messages each takes at most, including PySpark's own: five for `sql`, and seven more for
-# `collect`. Deletion vectors save a job.
+# Statements with their maximum number of messages, including PySpark's own: five for `sql` and seven for `collect`.
+# With deletion vectors a statement needs one job less.
 _STATEMENTS = {
     "SELECT": ("SELECT max(v) FROM {table} WHERE id > {row}", 15),
     "INSERT VALUES": ("INSERT INTO {table} (id, p, v) VALUES ({new}, 0, 'a')", 13),
@@ -160,8 +161,8 @@ def test_relations_take_few_messages(spark: SparkSession, path: str, messages: M
 def test_writes_take_few_messages_whatever_the_number_of_columns(
     spark: SparkSession, tmp_path: Path, messages: Messages
 ) -> None:
-    """One table has no features that a write must consider. The other one has partitions, physical names, and rules of
-    all kinds.
+    """Writes take few messages, whatever the number of columns. One table has no features that matter to a write, and
+    the other table has partitions, physical names, and all kinds of rules.
     """
     constraint = "'delta.columnMapping.mode' = 'name', 'delta.constraints.positive' = 'id >= 0'"
     definitions = {
@@ -202,7 +203,9 @@ def test_writes_take_few_messages_whatever_the_number_of_columns(
 def test_verbs_take_few_messages_whatever_the_number_of_values(
     spark: SparkSession, tmp_path: Path, messages: Messages
 ) -> None:
-    """Compared with an SQL statement, each clause takes one more message, and so does each value that is not text."""
+    """Methods take few messages. Compared with a SQL statement, there is one more message for each clause, and for
+    each value that is not a string.
+    """
 
     def counts(columns: int) -> dict[str, int]:
         path = f"{tmp_path}/{columns}"

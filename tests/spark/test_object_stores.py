@@ -1,4 +1,6 @@
-"""Tables in object stores: the core reads and commits the log, and Spark's tasks read and write the data files."""
+"""For tables in object stores, the core reads the log and commits to it, and Spark's tasks read and write the data
+files.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ def running_s3(spark: SparkSession) -> Iterator[S3Server]:
             "fs.s3a.endpoint.region": options["aws_region"],
             "fs.s3a.access.key": options["aws_access_key_id"],
             "fs.s3a.secret.key": options["aws_secret_access_key"],
-            # A request that fails must not be repeated for minutes.
+            # Hadoop must not retry a failed request for minutes.
             "fs.s3a.attempts.maximum": "2",
             "fs.s3a.retry.limit": "2",
         }
@@ -68,7 +70,7 @@ def running_s3(spark: SparkSession) -> Iterator[S3Server]:
 
 @pytest.fixture
 def s3(running_s3: S3Server) -> S3Server:
-    """The server that the session's settings name. It contains an empty bucket."""
+    """Returns the server that the session's settings name, with an empty bucket."""
     running_s3.reset()
     running_s3.create_bucket(BUCKET)
     return running_s3
@@ -76,12 +78,12 @@ def s3(running_s3: S3Server) -> S3Server:
 
 @pytest.fixture
 def uri(s3: S3Server) -> str:
-    """A location with a character that must be escaped in URLs."""
+    """Returns a location with a character that must be escaped in URLs."""
     return f"s3a://{BUCKET}/a table"
 
 
 def table(s3: S3Server, uri: str) -> DeltaTable:
-    """Returns the table as Python reads it."""
+    """Opens the table with the Python package, without Spark."""
     return DeltaTable(uri, storage_options=s3.options())
 
 
@@ -110,7 +112,8 @@ def test_save_append_overwrite_and_load(spark: SparkSession, s3: S3Server, uri: 
     data.where("id < 2").write.format("deltalog").mode("overwrite").save(uri)
     assert rows(s3, uri) == spark_rows(spark, uri) == expected[:2]
     assert spark.read.format("deltalog").option("versionAsOf", 0).load(uri).count() == 10
-    # The log names files relative to the table, and there are no other files: no markers, no temporary files.
+    # The log has relative paths of data files, and there are no other files, such as directory markers or temporary
+    # files.
     paths = {add["path"] for add in added(s3)}
     assert all(":" not in path and not path.startswith("/") for path in paths)
     others = [key for key in s3.keys(BUCKET) if not key.endswith((".parquet", ".json", ".crc"))]
@@ -134,8 +137,8 @@ def test_all_spellings_are_one_table(spark: SparkSession, s3: S3Server, uri: str
     spark.range(3, 5).write.format("deltalog").mode("append").save(other)
     for spelled in (uri, other, uri.replace("s3a:", "s3n:"), uri + "/"):
         assert spark_rows(spark, spelled) == [(i,) for i in range(5)], spelled
-    # An overwrite with rows of the same table, which were read under another name, is based on the version that was
-    # read.
+    # If an overwrite has rows of the same table that were read through a different URL, it is based on the version
+    # that was read.
     read = spark.read.format("deltalog").load(other)
     spark.range(9, 10).write.format("deltalog").mode("append").save(uri)
     with pytest.raises(Exception, match="version 2, committed in the meantime"):
@@ -192,8 +195,8 @@ def test_statements(spark: SparkSession, s3: S3Server, uri: str, vectors: bool) 
 
 
 def test_tasks_optimize_what_they_reach(spark: SparkSession, s3: S3Server, uri: str) -> None:
-    """If the options of a table lead to a store that the tasks do not reach in this way, the driver optimizes the
-    table.
+    """Tasks optimize tables that they can reach with the session's settings. If only a table's options lead to its
+    store, the driver optimizes the table.
     """
     for first in range(0, 30, 10):
         data = spark.range(first, first + 10, numPartitions=1).selectExpr(
@@ -224,7 +227,7 @@ def test_tasks_optimize_what_they_reach(spark: SparkSession, s3: S3Server, uri: 
 def test_tasks_clone_from_and_to_what_they_reach(
     spark: SparkSession, s3: S3Server, uri: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Clones go from the store to a directory, back, and within the store."""
+    """Tables are cloned from the store to a local directory, back, and within the store."""
     caplog.set_level(logging.INFO, "deltalog.spark")
     for first in range(0, 30, 10):
         data = spark.range(first, first + 10, numPartitions=1).selectExpr(
@@ -267,7 +270,9 @@ def test_a_commit_whose_answer_is_lost_is_one_commit(spark: SparkSession, s3: S3
 def test_files_that_the_core_does_not_see_are_not_committed(
     spark: SparkSession, s3: S3Server, uri: str
 ) -> None:
-    """Hadoop keeps its connection to a store, even if the settings change later."""
+    """Hadoop keeps its connection to a store even if the settings change, so tasks may write to a different store than
+    the core sees. Such files are not committed.
+    """
     spark.range(3, numPartitions=1).write.format("deltalog").save(uri)
     with S3Server() as other:
         other.create_bucket(BUCKET)
@@ -286,7 +291,7 @@ CANARY = "canary+secret/key"
 
 def test_what_options_say_about_the_store(spark: SparkSession, s3: S3Server, uri: str) -> None:
     spark.range(3).write.format("deltalog").save(uri)
-    # Options may repeat the settings of the session, and may add settings for the requests to the log.
+    # Options may repeat settings of the session, and may add settings for the core's requests.
     same = spark.read.format("deltalog").options(**{**s3.options(), "timeout": "1m"}).load(uri)
     assert "FileScan" in same._jdf.queryExecution().toString()
     assert same.count() == 3
@@ -306,7 +311,9 @@ def test_what_options_say_about_the_store(spark: SparkSession, s3: S3Server, uri
 
 
 def test_options_of_a_read_win_over_the_session(spark: SparkSession, s3: S3Server, uri: str) -> None:
-    """Spark's tasks only reach a store by the session's settings, so workers in Python read the files instead."""
+    """Options of a read have precedence over the session's settings. Spark's tasks can reach a store only with the
+    session's settings, so Python workers read the files instead.
+    """
     spark.range(3).write.format("deltalog").save(uri)
     with S3Server() as other:
         other.create_bucket(BUCKET)
@@ -316,7 +323,7 @@ def test_options_of_a_read_win_over_the_session(spark: SparkSession, s3: S3Serve
         with pytest.warns(RuntimeWarning, match="aws_endpoint_url"):
             plan = remote._jdf.queryExecution().toString()
         assert f"deltalog [v0, s3://{BUCKET}/a%20table]" in plan
-        # Each DataFrame keeps its store, even if other stores are read in between.
+        # Each DataFrame keeps its store, even if DataFrames of other stores are read in between.
         assert spark_rows(spark, uri) == [(0,), (1,), (2,)]
         assert [tuple(row) for row in remote.collect()] == [(8, "b")]
 
@@ -363,7 +370,9 @@ def test_bad_places(spark: SparkSession, s3: S3Server) -> None:
 
 @contextmanager
 def out_of_reach() -> Iterator[str]:
-    """Removes Hadoop's class for local files. Yields the errors and warnings about this."""
+    """Makes Hadoop's class for local files unavailable, so that Spark cannot reach them. Yields the expected errors
+    and warnings.
+    """
     reason = "Hadoop has no file system for a test"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(relation, "last_location", lambda uri: Location(uri, None, reason))
@@ -374,7 +383,7 @@ def out_of_reach() -> Iterator[str]:
 
 
 def test_python_workers_read_what_spark_reads(spark: SparkSession) -> None:
-    """There is a table with each feature."""
+    """Python workers read the same rows as Spark. There is a table for each feature."""
     if not TABLES:
         missing(f"no golden tables at {ROOT}; DELTALOG_GOLDEN names another folder")
     tables = {feature: table for table in TABLES if table.outcome == "read" for feature in table.features}
@@ -423,7 +432,9 @@ def test_queries_of_what_python_workers_read(spark: SparkSession, path: str, que
 
 @pytest.mark.thorough
 def test_without_the_connector(s3: S3Server, tmp_path: Path) -> None:
-    """Reads are correct, and the secret appears nowhere; writes are refused."""
+    """Without Hadoop's connector for the store, reads give the right rows, writes are refused, and the secret appears
+    nowhere.
+    """
     s3.set(secret_key=CANARY)
     options = s3.options()
     days = [datetime(2024, 1, day, 12, tzinfo=UTC) for day in (1, 2, 3)]
@@ -491,7 +502,7 @@ def test_without_the_connector(s3: S3Server, tmp_path: Path) -> None:
     assert found["described"] == "1"
     assert ran.stdout.count("hadoop-aws:") == 5, ran.stdout
     assert "not refused" not in ran.stdout
-    # The plan has the location of the table and what is read, and the secret occurs nowhere.
+    # The plan shows the table's location and what is read, and the secret occurs nowhere.
     assert "MapInArrow deltalog [v0, s3://tables/a%20t]" in ran.stdout
     seen = said + "".join(file.read_text(errors="replace") for file in tmp_path.rglob("*") if file.is_file())
     assert "SparkListenerJobStart" in seen

@@ -1,4 +1,4 @@
-"""Files in which Spark stored dates and timestamps in its old calendar (`spark.sql.parquet.*RebaseModeInWrite`)."""
+"""Files with dates and timestamps in Spark's old calendar (written with `spark.sql.parquet.*RebaseModeInWrite`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ZONE, TIMES = "spark.sql.session.timeZone", "spark.sql.parquet.outputTimestampTy
 
 @pytest.fixture(params=["INT96", "TIMESTAMP_MICROS", "TIMESTAMP_MILLIS"])
 def old(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
-    """A session that writes the old calendar in UTC, and timestamps in one of Spark's three types."""
+    """Returns a session that writes the old calendar in UTC, and timestamps in one of Spark's three Parquet types."""
     before = {name: spark.conf.get(name) for name in [*REBASE, ZONE, TIMES]}
     for name in REBASE:
         spark.conf.set(name, "LEGACY")
@@ -48,7 +48,7 @@ def rows(spark: SparkSession, days: list[str]) -> DataFrame:
 
 
 def table(frame: DataFrame, path: Path) -> deltalog.DeltaTable:
-    """Writes plain files with Spark, and a log that lists them."""
+    """Writes plain Parquet files with Spark, and a log that lists them."""
     frame.write.parquet(str(path))
     crafted = CraftedTable(path, frame.schema.json())
     for file in path.glob("*.parquet"):
@@ -58,7 +58,9 @@ def table(frame: DataFrame, path: Path) -> deltalog.DeltaTable:
 
 
 def numbers(values: pa.Table) -> list[dict[str, Any]]:
-    """Returns the rows with days and microseconds as numbers, which do not depend on a calendar."""
+    """Returns the rows with dates and timestamps as numbers of days and microseconds, which do not depend on a
+    calendar.
+    """
     columns = {
         "day": values["day"].cast(pa.int32()),
         "at": values["at"].cast(pa.int64()),

@@ -1,4 +1,6 @@
-"""Writes that shuffle their rows first, so that many small tasks write few files; and the compaction after a write."""
+"""Optimized writes shuffle rows first, so that many small tasks do not write many small files. The compaction after
+writes is tested here, too.
+"""
 
 import logging
 from collections import Counter
@@ -21,7 +23,7 @@ PROPERTY = "delta.autoOptimize.optimizeWrite"
 
 @pytest.fixture(autouse=True)
 def settings(spark: SparkSession) -> Iterator[None]:
-    """Removes the settings of a test."""
+    """Removes the settings that a test has made."""
     yield
     names = ("enabled", "binSize", "maxShufflePartitions", "maxFileSize", "minFileSize", "minNumFiles")
     for prefix in (WRITE, COMPACT):
@@ -30,7 +32,7 @@ def settings(spark: SparkSession) -> Iterator[None]:
 
 
 def many_tasks(spark: SparkSession, tasks: int = 40, rows: int = 4_000) -> DataFrame:
-    """Rows in this many tasks. Each task has rows of all partitions."""
+    """Returns rows in this many tasks. Each task has rows of all partitions."""
     return spark.range(0, rows, 1, tasks).select("id", (sf.col("id") % 4).cast("string").alias("p"))
 
 
@@ -84,11 +86,13 @@ def test_each_way_to_ask_for_it_and_their_order(spark: SparkSession, path: str) 
 
 @pytest.mark.every_spark
 def test_the_tasks_have_about_the_size_that_is_asked_for(spark: SparkSession, path: str) -> None:
-    """A part that is too large is divided between the tasks that its rows come from."""
+    """The tasks of an optimized write have about the requested size. If a partition is too large for one task, it is
+    divided by the tasks from which its rows come.
+    """
     data = many_tasks(spark, 40, 400_000).withColumn("text", sf.sha2(sf.col("id").cast("string"), 512))
     spark.conf.set(f"{WRITE}binSize", "8m")
     write(data, path, optimizeWrite="true")
-    # The 400,000 texts of 128 digits are about 60 MB in a shuffle, compressed to about 40.
+    # The 400,000 strings of 128 digits are about 60 MB in a shuffle, compressed to about 40 MB.
     found = sizes(path)
     assert 3 <= len(found) <= 12, found
     assert max(found) < 3 * min(found), found
@@ -97,7 +101,9 @@ def test_the_tasks_have_about_the_size_that_is_asked_for(spark: SparkSession, pa
 
 @pytest.mark.every_spark
 def test_the_shuffle_is_in_the_plan_of_the_executors(spark: SparkSession, path: str) -> None:
-    """The job has a map stage, with one task for each partition of the data, and a stage of few tasks that write."""
+    """The shuffle is part of the executors' job: it has a map stage with one task for each partition of the data, and
+    a second stage with few tasks, which write.
+    """
     tracker = spark.sparkContext.statusTracker()
     spark.sparkContext.setJobGroup("optimized", "a write")
     write(many_tasks(spark, 7, 70), path, "p", optimizeWrite="true")
@@ -132,7 +138,7 @@ def test_sql_and_catalog_writes(spark: SparkSession, path: str) -> None:
 
 
 def test_statements_that_write_rows(spark: SparkSession, path: str) -> None:
-    """Rows to write and rows to remove are processed together, and each row is counted once."""
+    """A statement processes rows to write and rows to remove together. Each row is counted once."""
     write(many_tasks(spark, 12), path, "p", **{"delta.enableDeletionVectors": "true"})
     before = files_by_partition(path)
     spark.conf.set(f"{WRITE}enabled", "true")
@@ -209,7 +215,9 @@ def test_large_parts_are_divided_whatever_the_session_says(spark: SparkSession, 
 
 @pytest.mark.every_spark
 def test_streams_write_through_foreach_batch(spark: SparkSession, path: str, tmp_path: Path) -> None:
-    """Spark 4.0 runs streams without adaptive execution, and so without the shuffle."""
+    """Streams write through `foreachBatch`. Spark 4.0 runs them without adaptive execution, and therefore without the
+    shuffle.
+    """
     is_adaptive = []
     write(many_tasks(spark, 1, 0), path, "p", **{PROPERTY: "true", "delta.autoOptimize.autoCompact": "true"})
     for number in range(3):
@@ -223,7 +231,8 @@ def test_streams_write_through_foreach_batch(spark: SparkSession, path: str, tmp
         stream = spark.readStream.schema("id LONG, p STRING").parquet(str(tmp_path / "source")).writeStream
         stream = stream.foreachBatch(append).option("checkpointLocation", str(tmp_path / "checkpoint"))
         stream.trigger(availableNow=True).start().awaitTermination()
-        # There is one file for each partition and batch. The third one exceeds the limit.
+        # There is one file for each partition and batch, and the third file of a partition exceeds the limit for a
+        # compaction.
         if set(is_adaptive) == {"true"}:
             assert set(files_by_partition(path).values()) == {[1, 2, 1][number]}
     assert len(set(is_adaptive)) == 1
@@ -274,11 +283,11 @@ def test_small_files_are_compacted_after_a_write(spark: SparkSession, path: str)
     assert (written["operation"], optimized["operation"]) == ("WRITE", "OPTIMIZE")
     assert str(optimized["operationParameters"]["auto"]).lower() == "true"
     assert ids(path) == sorted([*range(20), *range(1, 40, 4)])
-    # The session's setting takes precedence over the table's property.
+    # The session's setting has precedence over the table's property.
     spark.conf.set(f"{COMPACT}enabled", "false")
     write(many_tasks(spark, 1, 40).where("p = '0'"), path)
     assert files_by_partition(path)["p=0"] == 6
-    # A statement that writes rows also starts the compaction.
+    # A statement that writes rows also starts a compaction.
     spark.conf.set(f"{COMPACT}enabled", "true")
     spark.sql(f"UPDATE deltalog.`{path}` SET id = id + 100 WHERE p = '0' AND id = 0")
     assert files_by_partition(path)["p=0"] == 1

@@ -1,5 +1,5 @@
-"""Spark's tasks Z-order and cluster tables, while other writers commit: the rows are the same, and filters can
-distinguish the files.
+"""Spark's tasks Z-order and cluster tables while other writers commit. The rows stay the same, and filters can skip
+files.
 """
 
 import itertools
@@ -43,7 +43,7 @@ def by_executors(spark: SparkSession) -> Iterator[None]:
 
 
 def points(count: int, seed: int = 0) -> pa.Table:
-    """Rows with two independent columns."""
+    """Returns rows with two independent columns."""
     chance = random.Random(seed)  # noqa: S311 (no secret)
     x = [chance.randrange(1_000_000) for _ in range(count)]
     y = [f"{chance.randrange(1_000_000):06}" for _ in range(count)]
@@ -62,7 +62,7 @@ def create(
 
 
 def overlap(path: str, column: str) -> float:
-    """Returns the share of files that contain a value of the column, on average over its values."""
+    """Returns the average share of files whose bounds contain a value of the column."""
     bounds = [
         (stats["minValues"][column], stats["maxValues"][column])
         for stats in (json.loads(add["stats"]) for add in of_kind(last_commit(path), "add"))
@@ -73,7 +73,7 @@ def overlap(path: str, column: str) -> float:
 
 
 def target(path: str, count: int) -> int:
-    """Returns the size of files with which the table would have about this many files."""
+    """Returns the file size with which the table would have about this many files."""
     sizes = [Path(file).stat().st_size for file in files(path)]
     return sum(sizes) // count
 
@@ -127,7 +127,9 @@ def test_each_row_stays_once_and_files_can_be_told_apart(
 
 @pytest.mark.newest
 def test_values_of_any_type_and_fields_of_structs(spark: SparkSession, path: str) -> None:
-    """The values include NULL, NaN, negative and large numbers, texts with the same beginning, and days before 1970."""
+    """Rows can be ordered by values of any type, and by fields of structs. The values include NULL, NaN, negative and
+    large numbers, strings with the same beginning, and days before 1970.
+    """
     table = f"deltalog.`{path}`"
     columns = {
         "l": "BIGINT",
@@ -147,7 +149,7 @@ def test_values_of_any_type_and_fields_of_structs(spark: SparkSession, path: str
         f"CREATE TABLE {table} (k INT, {', '.join(f'{name} {kind}' for name, kind in columns.items())}, "
         f"z STRUCT<`a.b`: INT, x: STRUCT<y: STRING>>) USING deltalog"
     )
-    # Numbers from -600 to 599, each once, so that the order of every column is the same.
+    # The values are made from the numbers from -600 to 599, each used once, so that all columns have the same order.
     select = """
         k, k AS l, k AS i, k AS h, CAST(k DIV 10 AS TINYINT) AS b,
         IF(k = 599, FLOAT('NaN'), FLOAT(k)) AS f, IF(k = 599, DOUBLE('NaN'), DOUBLE(k)) AS d,
@@ -170,7 +172,7 @@ def test_values_of_any_type_and_fields_of_structs(spark: SparkSession, path: str
         assert is_by_executors(path)
         assert rows(spark, table) == before, by
         if len(by) == 1 and by != ("b",):
-            # Each file has a range of rows. NULL is the first, NaN the last.
+            # Each file has a range of rows. NULL comes first, and NaN last.
             ranges = sorted(
                 (min(row["k"] for row in file), max(row["k"] for row in file)) for file in contents(path)
             )
@@ -181,7 +183,7 @@ def test_values_of_any_type_and_fields_of_structs(spark: SparkSession, path: str
 
 @pytest.mark.newest
 def test_rows_that_are_all_alike_are_divided(spark: SparkSession, path: str) -> None:
-    """A column with one value, and with a frequent one, does not make one large file."""
+    """Rows are divided into several files even if all have the same value in a column, or most do."""
     for number in range(4):
         data = {
             "id": range(number * 5_000, (number + 1) * 5_000),
@@ -201,8 +203,8 @@ def test_rows_that_are_all_alike_are_divided(spark: SparkSession, path: str) -> 
 
 @pytest.mark.newest
 def test_a_clustered_table(spark: SparkSession, path: str) -> None:
-    """New files become a cube. Files of other cubes that have deleted rows are rewritten in their order. FULL clusters
-    all files.
+    """In a clustered table, new files become a cube. Files of other cubes that have deleted rows are rewritten in
+    their order. FULL clusters all files.
     """
     table = f"deltalog.`{path}`"
     spark.sql(
@@ -225,7 +227,7 @@ def test_a_clustered_table(spark: SparkSession, path: str) -> None:
     assert all(add["clusteringProvider"] == "liquid" for add in of_kind(last_commit(path), "add"))
     assert overlap(path, "x") < 0.8
     assert spark.sql(f"OPTIMIZE {table}").collect()[0].metrics.numFilesAdded == 0
-    # There is a small new file, and files of the cube have deleted rows. So some bins are ordered, and others keep
+    # There is a small new file, and files of the cube have deleted rows, so some bins are ordered and others keep
     # their order.
     [cube] = cubes()
     spark.sql(f"DELETE FROM {table} WHERE x < 200000 AND id % 2 = 0")
@@ -237,7 +239,7 @@ def test_a_clustered_table(spark: SparkSession, path: str) -> None:
     assert rows(spark, table) == before
     assert cubes() > {cube}
     assert not any(add.get("deletionVector") for add in of_kind(last_commit(path), "add"))
-    # The rows of old files are in their old order.
+    # Rows of rewritten files are in their old order.
     assert [file for file in contents(path) if len(file) > 100] == sorted(
         (file for file in kept if len(file) > 100), key=str
     )
@@ -267,7 +269,7 @@ def without_statistics(path: str) -> None:
 def test_partition_columns_in_the_files(
     spark: SparkSession, path: str, partitions: int, has_statistics: bool
 ) -> None:
-    """Protocol, "Iceberg Compatibility V2": the columns of the directories come after the columns of the files."""
+    """Protocol, "Iceberg Compatibility V2": partition columns are stored in files, after the other columns."""
     table = f"deltalog.`{path}`"
     columns = ["region", "day"][:partitions]
     spark.sql(
@@ -294,7 +296,9 @@ def test_partition_columns_in_the_files(
 @pytest.mark.newest
 @pytest.mark.parametrize("name", ["__deltalog_file", "__deltalog_row", "__deltalog_task", "__deltalog_place"])
 def test_columns_with_our_names(spark: SparkSession, path: str, name: str) -> None:
-    """Our columns are identified by their positions, because columns of the table can have the same names."""
+    """Internal columns of the plan are identified by their positions, because columns of the table may have the same
+    names.
+    """
     table = f"deltalog.`{path}`"
     spark.sql(
         f"CREATE TABLE {table} (id INT, v INT, w INT, {name} INT) USING deltalog PARTITIONED BY ({name})"
@@ -320,8 +324,8 @@ def test_columns_with_our_names(spark: SparkSession, path: str, name: str) -> No
 @pytest.mark.newest
 @pytest.mark.thorough
 def test_many_partitions_and_rows_of_an_unknown_number(spark: SparkSession, path: str) -> None:
-    """The driver holds at most as many boundaries as rows were sampled. Without statistics, tasks sample a limited
-    number of rows.
+    """There are many partitions, and the number of rows is unknown. The driver keeps at most one boundary per sampled
+    row. Without statistics, each task samples a limited number of rows.
     """
     table = f"deltalog.`{path}`"
     spark.sql(f"CREATE TABLE {table} (id BIGINT, p BIGINT, x BIGINT) USING deltalog PARTITIONED BY (p)")
@@ -350,7 +354,9 @@ def test_many_partitions_and_rows_of_an_unknown_number(spark: SparkSession, path
 def test_deletes_beside_it_are_carried_over(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch, configuration: dict[str, str]
 ) -> None:
-    """Tasks do not record where they write rows. Rows that other writers have deleted are found by their positions."""
+    """Rows that other writers delete are found in the new files and deleted there. Tasks do not record where they
+    write rows, so the rows are looked for.
+    """
     create(path, configuration, ["p"], 500)
     table = f"deltalog.`{path}`"
     spark.sql(f"DELETE FROM {table} WHERE id % 9 = 4")
@@ -365,7 +371,7 @@ def test_deletes_beside_it_are_carried_over(
     assert (done.metrics.numRowsCarriedOver, done.metrics.numBinsGivenUp) == (len(gone), 0)
     assert rows(spark, table, columns) == sorted(map(str, (row for row in before if row not in gone)))
     assert DeltaTable(path).verify().ok
-    # A statement that began before the commit does not find its rows.
+    # A statement that began before the commit cannot find its rows, because their order has changed.
     with pytest.raises(CommitConflictError):
         delete(path, "id = 8", version)
 
@@ -374,7 +380,7 @@ def test_deletes_beside_it_are_carried_over(
 def test_rows_that_cannot_be_found_give_their_bins_up(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An old file is missing when rows are looked for. Its bin is not changed, and the other bins are committed."""
+    """If an old file is missing when deleted rows are looked for, its bin is not committed. The other bins are."""
     create(path, VECTORS, ["p"], 500)
     table = f"deltalog.`{path}`"
     old = names(path)
@@ -400,7 +406,9 @@ def test_rows_that_cannot_be_found_give_their_bins_up(
 def test_alike_rows_that_others_delete_are_told_apart(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All rows are in one cell of the grid. In a clustered table, there are also files that keep their order."""
+    """All rows have the same place on the curve, and yet the right ones are deleted. In a clustered table, there are
+    also files that keep their order.
+    """
     table = f"deltalog.`{path}`"
     spark.sql(
         f"CREATE TABLE {table} (id BIGINT, one BIGINT) USING deltalog CLUSTER BY (one) "
@@ -463,8 +471,8 @@ def test_verbs_procedures_and_what_is_refused(spark: SparkSession, path: str) ->
 def test_the_session_does_not_change_what_is_moved(
     spark: SparkSession, path: str, settings: dict[str, str]
 ) -> None:
-    """These settings have no effect: how files are split and read, the number of tasks of a shuffle, and the maximum
-    number of rows of a file.
+    """Session settings do not change which rows are moved: how files are split and read, the number of tasks in a
+    shuffle, and the maximum number of rows per file.
     """
     create(path, VECTORS | TRACKING, None, 2_000)
     table = f"deltalog.`{path}`"
@@ -491,7 +499,9 @@ def test_the_session_does_not_change_what_is_moved(
 @pytest.mark.newest
 @pytest.mark.parametrize(("dimensions", "bits"), [(1, 6), (2, 5), (3, 4), (4, 3), (5, 2)])
 def test_the_curve_is_that_of_the_core(spark: SparkSession, dimensions: int, bits: int) -> None:
-    """On Hilbert's curve, each cell is next to the previous one, and each position belongs to one cell."""
+    """Spark's tasks use the same curve as the core. On a Hilbert curve, each cell is next to the previous one, and
+    each position belongs to one cell.
+    """
     jvm = Jvm(spark.sparkContext._gateway)
     places = list(jvm.new("CurveGrid", True, dimensions, bits).all())
     # Positions begin with the highest bit, and are padded to whole bytes.

@@ -1,4 +1,4 @@
-"""Data files outside the table's directory, as in shallow clones.
+"""Tables with data files outside of their directories, such as shallow clones.
 
 (PROTOCOL, "Add File and Remove File".)
 """
@@ -22,7 +22,7 @@ from deltalog.spark.portable import DeltalogDataSource
 
 @pytest.fixture
 def clone(tmp_path: Path) -> tuple[str, str]:
-    """A table of two files, and a clone of it with one more file. Both have a change data feed."""
+    """Creates a table of two files, and a shallow clone with one more file. Both have a change data feed."""
     source, clone = tmp_path / "the source", tmp_path / "a clone"
     for first in (0, 10):
         data = pa.table({"n": pa.array([first, first + 1], pa.int64()), "p": ["é x", "y"]})
@@ -38,7 +38,7 @@ def clone(tmp_path: Path) -> tuple[str, str]:
         for line in commit.read_text().splitlines():
             action = json.loads(line)
             if "add" in action:
-                start = "file://" if len(actions) % 2 else ""  # As a URL or as a path.
+                start = "file://" if len(actions) % 2 else ""  # The root may be given as a URL or as a path.
                 action["add"]["path"] = f"{start}{quote(str(source))}/{action['add']['path']}"
             if "commitInfo" not in action:
                 actions.append(action)

@@ -1,4 +1,4 @@
-"""Which rows an overwrite replaces, and errors after its commit."""
+"""Overwrites: which rows they replace, and errors after their commits."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,7 +37,7 @@ def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 
 @pytest.fixture
 def named(spark: SparkSession, path: str) -> Iterator[str]:
-    """The path of the table `t`, which has one row in each of the partitions x and y."""
+    """Creates the table `t` with one row in each of the partitions x and y, and returns its path."""
     data = spark.createDataFrame([(1, "x"), (2, "y")], SCHEMA)
     data.write.format("deltalog").partitionBy("p").option("path", path).saveAsTable("t")
     yield path
@@ -85,7 +85,7 @@ def test_the_option_takes_precedence_over_the_session_setting(spark: SparkSessio
 
 
 def test_dynamic_overwrites_of_null_partitions_and_without_rows(spark: SparkSession, named: str) -> None:
-    """NULL is a partition like any other, and an overwrite without rows replaces nothing."""
+    """In a dynamic overwrite, NULL is a partition like any other, and an overwrite without rows replaces nothing."""
     writes = [[(3, None), (4, "y")], [(5, None)], []]
     for rows_to_write in writes:
         new = spark.createDataFrame(rows_to_write, SCHEMA).write.format("deltalog").mode("overwrite")
@@ -95,7 +95,9 @@ def test_dynamic_overwrites_of_null_partitions_and_without_rows(spark: SparkSess
 
 
 def test_dynamic_overwrites_conflict_in_their_partitions_only(spark: SparkSession, named: str) -> None:
-    """The base is the version that the data was read from."""
+    """A dynamic overwrite conflicts only with commits in its partitions, after the version from which its data was
+    read.
+    """
 
     def overwrite(base: int) -> None:
         new = spark.createDataFrame([(3, "x")], SCHEMA).write.format("deltalog").mode("overwrite")
@@ -112,7 +114,9 @@ def test_dynamic_overwrites_conflict_in_their_partitions_only(spark: SparkSessio
 def test_the_dynamic_setting_does_not_affect_other_writes(
     spark: SparkSession, named: str, tmp_path: Path
 ) -> None:
-    """An append replaces nothing. Without partitions, both modes replace the whole table."""
+    """The setting for dynamic overwrites does not affect other writes. An append replaces nothing, and without
+    partitions, both modes replace the whole table.
+    """
     new = spark.createDataFrame([(3, "x")], SCHEMA)
     plain = str(tmp_path / "plain")
     with setting(spark, MODE, "dynamic"):
@@ -163,7 +167,9 @@ def test_save_as_table_over_another_format_is_refused(
 def test_save_as_table_in_overwrite_mode_adds_a_version(
     spark: SparkSession, path: str, is_managed: bool
 ) -> None:
-    """The table is never dropped, so a failing job leaves it unchanged."""
+    """In the mode overwrite, `saveAsTable` adds a version and never drops the table, so a failing job leaves the table
+    unchanged.
+    """
     with dropped(spark, "kept"):
         writer = spark.createDataFrame([(1, "x")], SCHEMA).write.format("deltalog")
         (writer if is_managed else writer.option("path", path)).saveAsTable("kept")

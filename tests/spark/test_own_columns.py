@@ -1,5 +1,5 @@
-"""Statements of a `DeltaTable` may refer to columns of frames that it has returned. Columns may have the names of
-markers.
+"""Statements of a `DeltaTable` may use columns of DataFrames that it has returned. Columns may have the names of
+internal marker columns.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def source(spark: SparkSession) -> DataFrame:
 def test_statements_take_columns_of_the_tables_own_frames(spark: SparkSession, table: DeltaTable) -> None:
     frame, given = table.toDF(), source(spark)
     table.update(frame.id == 1, {"v": sf.concat(frame.v, frame.v)})
-    # The frame stays on its version, but its columns refer to the newest version of the table.
+    # The DataFrame stays on its version, but in a statement its columns refer to the newest version of the table.
     merge = table.merge(given, frame.id == given.id)
     merge = merge.whenMatchedUpdate(condition=frame.v == "b", set={"v": sf.concat(frame.v, given.v)})
     merge.whenNotMatchedInsertAll().whenNotMatchedBySourceDelete(condition=frame.v == "c").execute()

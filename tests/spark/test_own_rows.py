@@ -1,7 +1,7 @@
-"""Writes whose rows are read from their own target table, and commits that are made in the meantime.
+"""Writes whose rows are read from the same table, while other commits are made.
 
-When a Python function in the source is called for the first time, after the statement has chosen its version, another
-change is committed.
+The source calls a Python function. Its first call comes after the statement has chosen its version, and commits
+another change.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ LEVELS = ("WriteSerializable", "Serializable")
 
 
 def q_as_p(spark: SparkSession, path: str) -> DataFrame:
-    """Returns the rows of q, moved to p."""
+    """Returns the rows of partition q, with p as their partition."""
     read = spark.read.format("deltalog").load(path)
     return read.where("part = 'q'").selectExpr("'p' AS part", "hook(value) AS value")
 
@@ -121,7 +121,9 @@ def test_deletes_and_inserts_that_have_read_are_conflicts(
 def test_blind_appends_are_conflicts_as_the_isolation_level_has_it(
     spark: SparkSession, path: str, write: str, level: str
 ) -> None:
-    """Under `WriteSerializable`, a blind append may be ordered differently, as in the JVM connector."""
+    """Under `WriteSerializable`, a blind append is not a conflict, because it may be ordered after the statement, as
+    in the JVM connector.
+    """
     created(path, level)
     with overtaken(spark, path, append_q):
         if level == "Serializable":
@@ -137,7 +139,9 @@ def test_blind_appends_are_conflicts_as_the_isolation_level_has_it(
 
 @pytest.mark.parametrize("write", WRITES)
 def test_rows_that_were_not_read_do_not_matter(spark: SparkSession, path: str, write: str) -> None:
-    """The filters of the plan show which rows were read."""
+    """Changes of rows that the statement has not read are no conflict. The filters of the plan show which rows it has
+    read.
+    """
     created(path, "Serializable")
     with overtaken(spark, path, append_r):
         WRITES[write](spark, path)
@@ -146,7 +150,7 @@ def test_rows_that_were_not_read_do_not_matter(spark: SparkSession, path: str, w
 
 
 def test_rows_are_inserted_once(spark: SparkSession, path: str) -> None:
-    """Two statements that insert missing rows do not both insert the same row."""
+    """If two statements insert missing rows at the same time, no row is inserted twice."""
     table = created(path)
     statement = (
         "INSERT INTO {t} SELECT s.part, {value} FROM VALUES ('p', 1L), ('r', 3L) s(part, value) "
@@ -176,8 +180,8 @@ def test_rows_are_inserted_once(spark: SparkSession, path: str) -> None:
 )
 @pytest.mark.parametrize("level", LEVELS)
 def test_partitions_are_not_swapped(spark: SparkSession, path: str, statement: str, level: str) -> None:
-    """One statement sets p to the content of q, the other q to the content of p. If one were executed after the other,
-    both would be the same.
+    """One statement replaces partition p with the content of q, and the other replaces q with the content of p. If one
+    ran after the other, both partitions would be equal at the end, so one of them must conflict.
     """
     table = created(path, level)
     other = spark.newSession()
@@ -204,7 +208,7 @@ def test_partitions_that_are_computed_from_themselves_are_independent(spark: Spa
 def test_appends_that_read_other_tables_are_blind(
     spark: SparkSession, path: str, tmp_path: Path, level: str
 ) -> None:
-    """Reads of other tables, and of explicitly requested versions of this one, do not count as reads of this table."""
+    """An append that reads only other tables, or explicitly requested versions of the same table, is a blind append."""
     table = created(path, level)
     other = str(tmp_path / "other")
     source = created(other)
@@ -254,7 +258,7 @@ def test_merges_read_what_the_filter_of_their_source_says(spark: SparkSession, p
             spark.sql(merge).collect()
 
 
-# Queries that read the table, and whether it is known that they read only the partition q.
+# Queries that read the table, with whether deltalog can tell that they read only partition q.
 QUERIES = {
     "filter": ("{t} WHERE part = 'q'", True),
     "inner": ("{t} JOIN d ON t.part = d.part AND t.part = 'q'", True),
@@ -285,7 +289,7 @@ QUERIES = {
 @pytest.mark.newest
 @pytest.mark.parametrize("query", QUERIES)
 def test_which_rows_were_read(spark: SparkSession, path: str, query: str) -> None:
-    """Rows that cannot change the result were not read."""
+    """Rows that cannot change the result of a query do not count as read."""
     table = created(path, "Serializable")
     spark.createDataFrame([("q", 2)], "part string, value long").createOrReplaceTempView("d")
     spark.udf.register("same", sf.udf(lambda value: value, "string"))

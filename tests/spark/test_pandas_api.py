@@ -1,4 +1,4 @@
-"""pandas on Spark (`pyspark.pandas`) reads and writes tables, with the names that it has for Delta."""
+"""pandas on Spark (`pyspark.pandas`) reads and writes tables with its functions for Delta, such as `read_delta`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 import deltalog.spark
 from deltalog import DeltaTable
 
-# PySpark 4.3, too, imports names that pandas 3 has removed. Older releases are tested with pandas 2.
+# Even PySpark 4.3 imports names that pandas 3 has removed. Older PySpark releases are tested with pandas 2.
 pytestmark = pytest.mark.skipif(
     int(pd.__version__.split(".")[0]) > 2, reason="pandas on Spark does not work with pandas 3"
 )
@@ -25,10 +25,10 @@ COLUMNS = {"k": [1, 2, 3], "day": ["mon", "mon", "tue"], "amount": [1.5, None, 3
 
 @pytest.fixture(scope="module")
 def ps(spark: SparkSession) -> Iterator[Any]:
-    """The module, in a session that calls the format `delta`."""
+    """Returns the module `pyspark.pandas`, in a session in which the format is also called `delta`."""
     deltalog.spark.enable(spark, alias_delta=True)
     with warnings.catch_warnings():
-        # The module recommends naming an index column, and warns about versions of pandas.
+        # The module warns if no index column is named, and about versions of pandas.
         warnings.simplefilter("ignore")
         import pyspark.pandas
 
@@ -44,7 +44,7 @@ def name(spark: SparkSession) -> Iterator[str]:
 
 
 def records(frame: Any) -> list[tuple[Any, ...]]:
-    """The rows of a frame, with None instead of pandas' NaN."""
+    """Returns the rows of a frame, with None instead of pandas' NaN."""
     found = frame.to_pandas().sort_values(next(iter(frame.columns)))
     return [
         tuple(None if value != value else value for value in row)
@@ -135,7 +135,9 @@ def test_tables_of_the_catalog(ps: Any, name: str) -> None:
 
 
 def test_what_pandas_computes(ps: Any, path: str) -> None:
-    """A frame on a table is a plan: groups, joins and computed columns use the table's version."""
+    """A frame of a table is a query plan. Groups, joins and computed columns use the version of the table with which
+    the frame was created.
+    """
     ps.DataFrame(COLUMNS).to_delta(path)
     frame = ps.read_delta(path)
     assert frame.groupby("day")["k"].sum().to_pandas().to_dict() == {"mon": 3, "tue": 3}

@@ -1,4 +1,4 @@
-"""The portable source, run without a session, as in Spark's workers.
+"""Runs the portable source (the Python data source) without a session, as Spark's workers do.
 
 It returns the rows that the golden tables expect, as the native scan does.
 """
@@ -30,7 +30,7 @@ TABLES = [golden for golden in load() if golden.outcome == "read"]
 
 
 def read(golden: Golden, **options: Any) -> pa.Table:
-    """Reads each partition with a pickled copy of the reader, as if in another process."""
+    """Returns the rows of a read. Each partition is read with a pickled copy of the reader, as in another process."""
     source = DeltalogDataSource(
         {
             "path": str(golden.table),
@@ -103,7 +103,7 @@ ZONE = {"condition": None, "time_zone": "UTC"}
 
 
 def ask(path: str, command: str, **arguments: Any) -> Any:
-    """Executes a command as `DeltaTable` does on a Connect server."""
+    """Executes a command through the data source, as `DeltaTable` does under Spark Connect."""
     options = {"path": path, exchange.COMMAND: command, exchange.ARGUMENTS: json.dumps(arguments)}
     source = DeltalogDataSource(options)
     assert source.schema().names == [exchange.ANSWER]
@@ -130,7 +130,9 @@ def test_results_of_commands_agree_with_python(tmp_path: Path) -> None:
     for column in columns:
         extremes = ask(path, "minMax", column=column, **ZONE)
         assert extremes == table.min_max(column)
-        assert extremes is not None or column == "s"  # Bounds of strings are not exact.
+        assert (
+            extremes is not None or column == "s"
+        )  # Bounds of strings are not exact, so there is no answer.
     counts = ask(path, "countByPartition", **ZONE)
     assert counts.to_pylist() == [{"p": moment, "count": 2}]
 
@@ -172,7 +174,9 @@ def test_errors_of_commands_keep_their_class_and_attributes(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("moment", ["2025-01-31", "2025-01-31 12:00:00", "2025-01-31T12:00"])
 def test_a_timestamp_without_a_zone_is_refused(tmp_path: Path, moment: str) -> None:
-    """The session's time zone is unknown, and another one might select another version."""
+    """A timestamp without a zone is refused. The source does not know the session's time zone, and a different zone
+    might select a different version.
+    """
     deltalog.write_deltalake(tmp_path / "t", pa.table({"a": [1]}))
     for option in ("timestampAsOf", "startingTimestamp"):
         options = {
@@ -192,7 +196,7 @@ def writer(path: str, overwrite: bool = False, **options: Any) -> DeltalogWriter
 
 
 def task(write: DeltalogWriter, *ids: int) -> Any:
-    """Writes the rows of one task with a pickled copy of the writer, as if in another process."""
+    """Writes the rows of one task with a pickled copy of the writer, as in another process."""
     batch = pa.RecordBatch.from_pydict({"id": list(ids), "p": [f"p {number % 2}" for number in ids]})
     return pickle.loads(pickle.dumps(write)).write(iter([batch]))  # noqa: S301
 
@@ -207,7 +211,9 @@ def ids(path: str) -> list[int]:
 
 
 def test_overwrites_require_their_base(tmp_path: Path) -> None:
-    """Spark does not pass the plan to this source, so the version that was read is unknown."""
+    """Overwrites must name the version on which they are based. Spark does not pass the plan to this source, so it
+    cannot find out which version was read.
+    """
     path = str(tmp_path / "t")
     save(path, 0, 1, 2, overwrite=True)
     save(path, 100)
@@ -232,7 +238,9 @@ def test_overwrites_require_their_base(tmp_path: Path) -> None:
 
 
 def test_a_repeated_write_has_no_effect(tmp_path: Path) -> None:
-    """Protocol: "Transaction Identifiers". The record is found before the job, or by the commit."""
+    """Protocol: "Transaction Identifiers". The record of an earlier write is found before the job, or, if another
+    process makes it during the job, by the commit.
+    """
     path = str(tmp_path / "t")
     options: dict[str, Any] = {"txnAppId": "job", "txnVersion": 3, "userMetadata": "mine"}
     first, second = (writer(path, **options) for _ in range(2))
@@ -251,7 +259,7 @@ def test_a_repeated_write_has_no_effect(tmp_path: Path) -> None:
 
 
 def test_tasks_of_spark_count_identity_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PROTOCOL, "Identity Columns". A repeated attempt of a task generates the same values; only one attempt is
+    """PROTOCOL, "Identity Columns". If a task is repeated, it generates the same values, but only one attempt is
     committed.
     """
     metadata = {
@@ -298,7 +306,7 @@ def data_files(path: str) -> set[Path]:
 
 
 def test_a_failed_job_leaves_no_files(tmp_path: Path) -> None:
-    """The message of a failed task is None."""
+    """A failed job leaves no files behind. The commit message of a failed task is None."""
     path = str(tmp_path / "a table")
     deltalog.write_deltalake(path, pa.table({"id": [0], "p": ["p 0"]}), partition_by=["p"])
     before = data_files(path)
@@ -310,11 +318,11 @@ def test_a_failed_job_leaves_no_files(tmp_path: Path) -> None:
     write = writer(path)
     message = task(write, 1)
     Path(path).rename(tmp_path / "moved away")
-    write.abort([message, None])  # An error would hide why the job failed.
+    write.abort([message, None])  # An error here would hide the reason why the job failed.
 
 
 def test_a_failed_commit_leaves_no_files(tmp_path: Path) -> None:
-    """Spark aborts a write after a failed commit, too."""
+    """A failed commit leaves no files behind, because Spark also aborts a write whose commit has failed."""
     path = str(tmp_path / "t")
     save(path, 0)
     write = writer(path, overwrite=True, baseVersion=0)

@@ -1,4 +1,4 @@
-"""Statements that Spark's grammar lacks, and procedures."""
+"""SQL statements that Spark's own grammar does not have, and procedures."""
 
 import os
 import threading
@@ -20,7 +20,7 @@ from tests.spark.session_kinds import with_other_extensions
 
 @pytest.fixture
 def table(spark: SparkSession, path: str) -> Iterator[str]:
-    """The name of a table at `path` with two versions."""
+    """Creates a table with two versions at `path`, and returns its name."""
     spark.sql(f"CREATE TABLE p (a INT, b STRING) USING deltalog LOCATION '{path}'")
     spark.sql("INSERT INTO p VALUES (1, 'x')")
     yield "p"
@@ -125,7 +125,9 @@ def test_checkpoint(spark: SparkSession, path: str, table: str) -> None:
 
 
 def test_other_statements_are_sparks(spark: SparkSession, table: str) -> None:
-    """A table can have the name of one of our keywords, and errors keep their positions."""
+    """All other statements are left to Spark's parser. A table can have the name of one of deltalog's keywords, and
+    syntax errors keep their positions.
+    """
     spark.sql("CREATE TABLE history (id INT) USING parquet")
     try:
         assert spark.sql("DESCRIBE history").collect()[0].col_name == "id"
@@ -197,7 +199,7 @@ def test_a_constraint_that_rows_violate_says_how_to_find_them(
 
 
 def test_relative_paths(spark: SparkSession, path: str, table: str) -> None:
-    """Relative paths are resolved as in a query, in the directory in which Spark was started."""
+    """Relative paths start in the directory in which Spark was started, as in queries."""
     relative = os.path.relpath(path, Path.cwd())
     for name in (f"deltalog.`{relative}`", f"'{relative}'", f"'./{relative}'"):
         assert spark.sql(f"DESCRIBE HISTORY {name}").count() == 2, name
@@ -251,7 +253,7 @@ def test_procedures_are_listed(spark: SparkSession) -> None:
 
 
 def test_sessions_and_threads(spark: SparkSession, table: str) -> None:
-    """A new session has the statements, with its own parser."""
+    """The statements also work in new sessions, which have their own parsers, and in other threads."""
     other = spark.newSession()
     assert other.sql("CALL deltalog.detail('p')").count() == 1
     parser = other._jsparkSession.sessionState().sqlParser()
@@ -274,7 +276,7 @@ def test_sessions_and_threads(spark: SparkSession, table: str) -> None:
 def test_a_session_without_our_parser_warns(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Procedures still work, because the catalog provides them."""
+    """A session without deltalog's parser shows a warning. Procedures still work, because the catalog provides them."""
     static = Jvm.static
 
     def without_parser(jvm: Jvm, name: str, *arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Python programs end, or their application ends, in the middle of a statement; and two programs use one JVM."""
+"""A Python program or its Spark application ends in the middle of a statement, or two programs use the same JVM."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.spark.processes import run_python
 
 pytestmark = [pytest.mark.newest, pytest.mark.timeout(600)]
 
-# Attaches itself to the JVM of another program, as interpreters of notebook servers do.
+# This program attaches itself to the JVM of another program, as interpreters of some notebook servers do.
 ATTACHED = """
 import sys
 from pyspark import SparkContext
@@ -54,7 +54,9 @@ STARTED = """
 
 @pytest.mark.thorough
 def test_a_process_does_not_take_the_sessions_of_another_one_that_runs(path: str, tmp_path: Path) -> None:
-    """A process that has ended is replaced."""
+    """A second Python process cannot take over sessions while the first one runs. If the first process has ended, the
+    second replaces it.
+    """
     attached = tmp_path / "attached.py"
     attached.write_text(ATTACHED)
     done = run_python(STARTED.format(path=path, attached=str(attached)), PYSPARK_PYTHON=sys.executable)
@@ -119,4 +121,4 @@ def test_a_statement_that_is_ended_from_outside_leaves_no_job_and_says_why(path:
     done = run_python(INTERRUPTED.format(path=path))
     lines = done.stdout.splitlines()
     assert lines[:3] == ["interrupted", "[]", "1"], done.stderr
-    assert lines[3].endswith(".measure.")  # It is not the end of the source that fails.
+    assert lines[3].endswith(".measure.")  # The statement must not fail because its source has ended.

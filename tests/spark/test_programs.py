@@ -1,4 +1,4 @@
-"""Programs in which no Python code has called `enable`. They use deltalog by their settings alone."""
+"""Programs in which no Python code calls `enable`. They use deltalog through Spark's settings alone."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ EXCEPTION = "io.deltalog.spark.DeltalogException"
 def run(
     program: str, directory: Path, *arguments: str, master: str = "local[2]", stdin: str = "", **settings: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a program of Spark with our jar and our extensions in its settings, until it ends."""
+    """Runs a Spark program with deltalog's jar and extensions in its settings, and waits until it ends."""
     names = {
         "spark.jars": str(of_this_spark()),
         "spark.sql.extensions": OURS,
@@ -81,7 +81,7 @@ def test_spark_sql_shows_errors_without_a_trace_of_python(tmp_path: Path) -> Non
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The jar of a job in Java."""
+    """Compiles a job in Java, and returns its jar."""
     directory = tmp_path_factory.mktemp("job")
     source = Path(__file__).parent / "programs" / "Job.java"
     command = ["javac", "-cp", f"{HOME}/jars/*", "-d", str(directory), str(source)]
@@ -94,7 +94,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def steps(job: Path, directory: Path, *parts: str, **options: Any) -> dict[str, str]:
-    """Runs parts of the job. Returns the output of each step."""
+    """Runs some steps of the job, and returns the output of each step."""
     done = run("spark-submit", directory, "--class", "Job", str(job), *parts, **options)
     assert done.returncode == 0, done.stderr
     assert "made-up-secret" not in done.stdout + done.stderr
@@ -173,7 +173,7 @@ def test_a_python_process_that_does_not_answer_is_replaced(job: Path, tmp_path: 
 
 
 def script(directory: Path, name: str, *lines: str) -> str:
-    """Creates an interpreter from a shell script."""
+    """Creates a shell script that takes the place of a Python interpreter."""
     path = directory / name
     path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
     path.chmod(0o755)
@@ -181,7 +181,7 @@ def script(directory: Path, name: str, *lines: str) -> str:
 
 
 def patched(directory: Path, name: str, statement: str) -> str:
-    """Creates an interpreter whose sidecar first executes a statement on the module `jars`."""
+    """Creates an interpreter whose Python process for the JVM first runs a statement that changes the module `jars`."""
     module = 'runpy.run_module("deltalog.spark.sidecar", run_name="__main__")'
     imports = "import runpy; from pathlib import Path; from deltalog.spark.jvm import jars"
     return script(directory, name, f"exec {sys.executable} -c '{imports}; {statement}; {module}'")
@@ -218,7 +218,9 @@ def test_an_interpreter_that_cannot_serve_is_named(
 @pytest.mark.newest
 @pytest.mark.thorough
 def test_statements_that_wait_for_python_fail_with_one_error(job: Path, tmp_path: Path) -> None:
-    """Otherwise each statement would start a process, after all statements before it have failed."""
+    """If the Python process cannot start, all statements that wait for it fail with the same error. Otherwise, each of
+    them would start another process after the statement before it has failed.
+    """
     lines = ("echo started >> starts", "while [ ! -e go ]; do sleep 0.1; done", "echo of no use", "exit 3")
     interpreter = script(tmp_path, "slow", *lines)
     found = steps(job, tmp_path, "waiters", spark_deltalog_python=interpreter)
@@ -256,7 +258,7 @@ def test_the_pyspark_shell_has_everything_before_and_after_enable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON_OPTS", "-i")  # As in a terminal.
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON_OPTS", "-i")  # The shell gets its input as from a terminal.
     statements = """
 spark.sql("CREATE TABLE t (id INT) USING deltalog").collect()
 spark.sql("INSERT INTO t VALUES (1), (2)").collect()

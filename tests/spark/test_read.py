@@ -1,4 +1,6 @@
-"""Reading by path, by name and at a version. Columns, types and filters behave as for Spark's Parquet files."""
+"""Tables are read by path, by name and at a version. Columns, types and filters behave as with Spark's Parquet
+source.
+"""
 
 import datetime
 import decimal
@@ -38,7 +40,7 @@ def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
 
 @pytest.fixture
 def table(path: str) -> str:
-    """A table with two commits of another writer. Its partition column is in the middle."""
+    """Creates a table with two commits, without Spark. Its partition column is in the middle of the schema."""
     first = pa.table({"a": pa.array([1, 2], pa.int32()), "p": ["x", "y"], "v": [1.5, 2.5]})
     write_deltalake(path, first, partition_by=["p"])
     write_deltalake(
@@ -89,8 +91,8 @@ def test_partitions_are_pruned_and_pruning_is_logged(
 def test_the_plan_shows_how_many_files_are_read(
     spark: SparkSession, table: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The plan of each scan shows its own number, before and after it runs. Creating the text does not list the files
-    again.
+    """The plan of each scan shows its number of files, before and after it runs. Creating the text does not list the
+    files again.
     """
     write_deltalake(
         table, pa.table({"a": pa.array([4], pa.int32()), "p": ["x"], "v": [4.5]}), mode="overwrite"
@@ -130,14 +132,18 @@ def test_the_plan_shows_how_many_files_are_read(
     ],
 )
 def test_filters_on_partition_columns_are_exact(spark: SparkSession, table: str, condition: str) -> None:
-    """Spark leaves these filters to the file index, even if our planner does not support them."""
+    """Spark expects the file index to apply filters on partition columns exactly, even if deltalog's planner does not
+    support them.
+    """
     frame = spark.read.format("deltalog").load(table)
     plain = spark.createDataFrame(frame.collect(), frame.schema)
     assert rows(frame.where(condition)) == rows(plain.where(condition))
 
 
 def test_partition_filters_from_joins_and_subqueries_are_applied(spark: SparkSession, table: str) -> None:
-    """The filters come from dynamic partition pruning and from a scalar subquery."""
+    """Partition filters that are known only at run time are applied. Here they come from dynamic partition pruning and
+    from a scalar subquery.
+    """
     frame = spark.table(f"deltalog.`{table}`")
     keys = spark.createDataFrame([("y",)], "p string").hint("broadcast")
     assert rows(frame.join(keys, "p").select("a")) == [(2,)]
@@ -147,8 +153,8 @@ def test_partition_filters_from_joins_and_subqueries_are_applied(spark: SparkSes
 
 
 def test_a_path_may_have_a_version_or_a_time_behind_it(spark: SparkSession, table: str) -> None:
-    """A path may end with a version or a time, as in the JVM connector. If the path of a table itself ends like this,
-    it is that table.
+    """A path may be followed by a version or a time, as in the JVM connector. If a table's own path ends like this,
+    the path means that table.
     """
     load = spark.read.format("deltalog").load
     history = deltalog.DeltaTable(table).history()
@@ -207,7 +213,7 @@ def test_a_path_may_have_a_version_or_a_time_behind_it(spark: SparkSession, tabl
             write()
     assert deltalog.DeltaTable(table).version() == 1
     assert not Path(f"{table}@v0").exists()
-    # The text is neither a date nor part of an existing path.
+    # What follows the path is neither a time nor part of an existing path.
     for end in ("@20269999000000000", "@v", "@0"):
         with pytest.raises(NotATableError):
             load(f"{table}{end}")
@@ -297,7 +303,7 @@ PARTITION_VALUES: list[tuple[pa.DataType, list[Any]]] = [
 
 
 def test_partition_values_of_every_type_are_read(spark: SparkSession, path: str) -> None:
-    """PROTOCOL.md, "Partition Value Serialization". Another writer wrote a partition column of each type."""
+    """PROTOCOL.md, "Partition Value Serialization". The table of another writer has a partition column of each type."""
     columns = {f"p{i}": pa.array([*values, None], kind) for i, (kind, values) in enumerate(PARTITION_VALUES)}
     write_deltalake(
         path, pa.table({**columns, "n": pa.array([0, 1, 2], pa.int64())}), partition_by=list(columns)
@@ -327,7 +333,9 @@ def test_caching_a_dataframe_keeps_versions_apart(spark: SparkSession, table: st
 
 @pytest.fixture
 def ignoring_missing_files(spark: SparkSession) -> Iterator[None]:
-    """Users may make this setting for plain files. For a Delta table, rows would be lost silently."""
+    """Users may set Spark to ignore missing files, which makes sense for plain files. With a Delta table, rows would
+    be lost silently.
+    """
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     yield
     spark.conf.unset("spark.sql.files.ignoreMissingFiles")
@@ -335,7 +343,8 @@ def ignoring_missing_files(spark: SparkSession) -> Iterator[None]:
 
 @pytest.mark.usefixtures("ignoring_missing_files")
 def test_every_action_reports_a_missing_file(spark: SparkSession, table: str, tmp_path: Path) -> None:
-    """Other tables and versions were planned earlier, and some are planned again in the same query.
+    """Every action reports a missing file, even if other tables and versions were planned earlier, or are planned
+    again in the same query.
 
     Spark copies a relation for the second reference to a name.
     """
@@ -374,7 +383,9 @@ def test_every_action_reports_a_missing_file(spark: SparkSession, table: str, tm
 
 
 def test_a_missing_file_is_reported_after_its_table_was_read_again(spark: SparkSession, table: str) -> None:
-    """Other reads of the version, and of more tables than are kept open, do not change the error."""
+    """A missing file is still reported after the same version was read again, and after more tables were read than are
+    kept open.
+    """
     frame = spark.read.format("deltalog").load(table).where("a > 0")
     frame._jdf.queryExecution().executedPlan()
     spark.read.format("deltalog").load(table)
@@ -435,7 +446,9 @@ OLD_CALENDAR = {
 def test_legacy_sessions_do_not_shift_dates_of_other_writers(
     spark: SparkSession, path: str, spelling: str
 ) -> None:
-    """Dates are in the old calendar only if the footer of a file states that Spark wrote them in it."""
+    """Settings for the old calendar do not shift dates of other writers. Dates are in the old calendar only if a
+    file's footer says that Spark wrote them so.
+    """
     day, moment = datetime.date(1500, 1, 1), datetime.datetime(1500, 1, 1, 12, tzinfo=datetime.timezone.utc)
     write_deltalake(path, pa.table({"d": [day], "t": pa.array([moment], pa.timestamp("us", "UTC"))}))
     for name, value in OLD_CALENDAR.items():
@@ -455,7 +468,9 @@ def test_legacy_sessions_do_not_shift_dates_of_other_writers(
 
 @pytest.mark.parametrize("kind", ["INT96", "TIMESTAMP_MICROS"])
 def test_files_marked_as_legacy_are_rebased(spark: SparkSession, path: str, kind: str) -> None:
-    """Files written in LEGACY mode have `org.apache.spark.legacyDateTime` or `legacyINT96` in their footer."""
+    """Dates and timestamps are converted if a file's footer has `org.apache.spark.legacyDateTime` or `legacyINT96`,
+    which Spark writes in LEGACY mode.
+    """
     settings = {
         "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
         "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
@@ -497,9 +512,9 @@ def test_missing_files_outside_of_tables_keep_sparks_error(
 
 
 def test_filters_keep_the_time_zone_in_which_they_were_created(spark: SparkSession, path: str) -> None:
-    """The time zone is part of the expression, but not of its text.
+    """A filter keeps the time zone in which it was created. The zone is part of the expression, but not of its text.
 
-    Files must not be pruned by a time zone that the session gets later.
+    Files must not be skipped by a time zone that is set in the session later.
     """
     setting = "spark.sql.session.timeZone"
     before = str(spark.conf.get(setting))
@@ -536,7 +551,9 @@ def test_filters_keep_the_time_zone_in_which_they_were_created(spark: SparkSessi
 
 
 def test_strings_with_a_collation_are_not_pruned(spark: SparkSession, path: str) -> None:
-    """The schema's `__COLLATIONS` define how Spark compares strings, but statistics compare bytes."""
+    """Files are not skipped by filters on strings with a collation. The schema's `__COLLATIONS` define how Spark
+    compares these strings, but statistics are in the order of bytes.
+    """
     write_deltalake(path, pa.table({"name": ["ABC"], "other": ["abc"], "n": [1]}))
     write_deltalake(path, pa.table({"name": ["xyz"], "other": ["a"], "n": [2]}), mode="append")
     log = Path(path) / "_delta_log" / f"{0:020}.json"

@@ -1,4 +1,4 @@
-"""FSCK and REORG on Spark, as statements, as procedures and as methods."""
+"""FSCK and REORG on Spark, as SQL statements, procedures and Python methods."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.newest
 
 @pytest.fixture
 def table(spark: SparkSession, path: str) -> Iterator[str]:
-    """The name of a table at `path` with three files in two partitions."""
+    """Creates a table with three files in two partitions at `path`, and returns its name."""
     spark.sql(
         f"CREATE TABLE f (a INT, b INT, p STRING) USING deltalog PARTITIONED BY (p) LOCATION '{path}' TBLPROPERTIES "
         "('delta.enableDeletionVectors' = 'true', 'delta.columnMapping.mode' = 'name')"

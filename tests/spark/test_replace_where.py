@@ -1,4 +1,4 @@
-"""Overwrites of the rows for which a predicate is true."""
+"""Overwrites that replace the rows for which a predicate is true."""
 
 import datetime
 import pickle
@@ -61,7 +61,7 @@ def test_every_row_must_meet_the_predicate(spark: SparkSession, table: str) -> N
     before = set(Path(table).rglob("*.parquet"))
     for wrong in ((5, "y"), (5, None)):
         with pytest.raises((DeltaError, PySparkException), match=r"replaceWhere.*p = 'x'"):
-            # The rows are in a single task. With several tasks, one might end just when the job fails.
+            # The rows are in a single task. With several tasks, one might end just as the job fails.
             replace(spark.createDataFrame([(5, "x"), wrong], SCHEMA).coalesce(1), table, "p = 'x'")
     assert set(Path(table).rglob("*.parquet")) == before
     assert rows(table) == sorted(OLD, key=lambda row: row[0])
@@ -82,7 +82,7 @@ def test_rows_of_a_new_table_must_meet_the_predicate(spark: SparkSession, path: 
 
 
 def test_times_are_those_of_the_session(spark: SparkSession, path: str) -> None:
-    """The session is in New York, five hours behind UTC."""
+    """Times in predicates are in the session's time zone, here New York, five hours behind UTC."""
     spark.sql(
         "SELECT timestampadd(HOUR, id, TIMESTAMP'2024-01-01 00:00:00Z') AS t FROM range(10)"
     ).write.format("deltalog").save(path)

@@ -1,4 +1,4 @@
-"""Overwrites with the options replaceOn and replaceUsing, which replace rows that match rows of the data."""
+"""Overwrites with the options `replaceOn` and `replaceUsing` replace the table's rows that match rows of the data."""
 
 from pathlib import Path
 

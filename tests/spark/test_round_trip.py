@@ -1,4 +1,4 @@
-"""Round trips of every type and name, checked by Spark and by an independent reader."""
+"""Values of every type and columns of every name are written and read back, by Spark and by an independent reader."""
 
 import datetime
 from decimal import Decimal
@@ -14,7 +14,7 @@ import deltalog
 from deltalog import InvalidArgumentError, SchemaMismatchError
 
 UTC = datetime.timezone.utc
-# A row with extreme values. Days before 1582 must not be converted to the hybrid calendar.
+# The first row has extreme values. Days before 1582 must not be converted to the hybrid calendar.
 EDGES = """
     SELECT 1 AS n,
         true AS bool, -128Y AS tiny, -32768S AS small, 2147483647 AS int, -9223372036854775808L AS long,
@@ -74,7 +74,7 @@ def with_nulls(spark: SparkSession, query: str) -> DataFrame:
 
 
 def texts(frame: DataFrame) -> list[str]:
-    """Returns the rows as Spark's text, which is exact even for dates that Python does not support."""
+    """Returns the rows in Spark's text form, which is exact even for dates that Python does not support."""
     return sorted(row[0] for row in frame.selectExpr("CAST(struct(*) AS STRING)").collect())
 
 
@@ -114,7 +114,8 @@ def test_filters_on_days_before_1582_are_exact(spark: SparkSession, path: str) -
 def test_names_that_need_column_mapping_are_refused(spark: SparkSession, path: str) -> None:
     """PROTOCOL.md, "Column Mapping".
 
-    Without it, names are the same in Parquet files, where Delta does not allow the characters ` ,;{}()\\n\\t=`.
+    Without column mapping, Parquet files have the table's column names, in which Delta does not allow the characters
+    ` ,;{}()\\n\\t=`.
     """
     with pytest.raises(SchemaMismatchError, match="odd") as caught:
         spark.sql(EDGES).select("n", f"`{ODD_NAME}`").write.format("deltalog").save(path)
@@ -138,7 +139,7 @@ def test_tables_with_unusual_paths_are_read_and_written(
     frame = spark.read.format("deltalog").load(path)
     assert [tuple(row) for row in frame.orderBy("n").collect()] == wanted
     assert [row.n for row in frame.where("p = '%41'").collect()] == [2]
-    # The independent reader cannot open a table whose path has a percent sign.
+    # The independent reader is left out, because it cannot open a path with a percent sign.
     other = (
         deltalog.DeltaTable(path).to_arrow()
         if "%" in name

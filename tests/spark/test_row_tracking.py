@@ -1,4 +1,4 @@
-"""Row ids in `_metadata` (PROTOCOL, "Reader Requirements for Row Tracking")."""
+"""The column `_metadata` has row ids and row commit versions (PROTOCOL, "Reader Requirements for Row Tracking")."""
 
 from pathlib import Path
 
@@ -14,7 +14,9 @@ from tests.crafted import CraftedTable, field
 
 @pytest.mark.parametrize("batched", ["true", "false"])
 def test_ids_and_versions_agree_with_python(spark: SparkSession, tmp_path: Path, batched: str) -> None:
-    """One file has the hidden columns, one lacks them, and one has deleted rows."""
+    """Spark returns the same row ids and versions as Python. One file has the hidden columns for them, one lacks these
+    columns, and one has deleted rows.
+    """
     path = tmp_path / "a table"
     names = {"RowId": "_row-id", "RowCommitVersion": "_row-version"}
     configuration = {f"delta.rowTracking.materialized{what}ColumnName": name for what, name in names.items()}

@@ -1,10 +1,10 @@
-"""Nothing that people or other processes see of a Spark session contains a secret. (Promise P10; Python's part is in
-`tests/stores/test_secrets.py`.)
+"""No output of a Spark session that people or other processes can see contains a secret.
+`tests/stores/test_secrets.py` checks the same for Python without Spark.
 
 A session accesses one store by settings of Hadoop and by options, and another store by options alone. Everything that
 it outputs is recorded: plans, logs of Python and of the JVM, the event log, errors, the content of the catalog, and the
-environment of its workers. What the program itself sends to the JVM is left out, because PySpark and Spark log it at
-the level DEBUG.
+environment of its workers. Messages that the program itself sends to the JVM are left out, because PySpark and Spark
+log them at the level DEBUG.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def test_nothing_that_anybody_sees_has_a_secret(tmp_path: Path) -> None:
         )
     said = ran.stdout + ran.stderr
     assert ran.returncode == 0, said
-    # It has worked, has failed, and has logged.
+    # The session has had successes and failures, and has written logs.
     for done in (
         *(f"same {what}" for what in ("save", "read", "merge", "stream", "statements", "catalog")),
         "hadoop merge",
@@ -203,7 +203,9 @@ def test_nothing_that_anybody_sees_has_a_secret(tmp_path: Path) -> None:
     ],
 )
 def test_values_with_escapes_are_hidden_as_a_whole(value: str) -> None:
-    """Settings travel as JSON, which may be a text in JSON itself."""
+    """Values with escaped characters are hidden completely. Settings are passed as JSON, which may itself be a string
+    in JSON.
+    """
     text = json.dumps({"fs.gs.auth.service.account.private.key": value, "other": "kept"})
     for _ in range(3):
         record = logging.LogRecord("py4j", logging.DEBUG, __file__, 1, text, (), None)

@@ -1,4 +1,4 @@
-"""Errors of a Connect server with our catalog, as its clients raise them."""
+"""The errors that clients raise for errors of a Connect server with deltalog's catalog."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ OURS = "io.deltalog.spark.DeltalogException"
 
 
 def raised(state: str | None, **more: str) -> Any:
-    """Returns the exception that a client creates for an error with an SQLSTATE."""
+    """Returns the exception that a client raises for an error with this SQLSTATE."""
     install_conversion()
     info = ErrorInfo(reason=OURS, metadata={"classes": json.dumps([OURS, "java.lang.Exception"]), **more})
     if state is not None:
@@ -29,7 +29,9 @@ def raised(state: str | None, **more: str) -> Any:
     "kind", [errors.AfterCommitError, errors.NotATableError, errors.CommitConflictError, errors.DeltaError]
 )
 def test_an_error_keeps_its_class_and_its_state(kind: type[errors.DeltaError]) -> None:
-    """Clients of Spark 4.0 look up the error condition in a way that returns an empty one."""
+    """An error keeps its class and its SQLSTATE. In Spark 4.0, clients look up the error condition in a way that gives
+    an empty one.
+    """
     state = sql_state(kind("the text"))
     for more in ({}, {"errorClass": ""}):
         error = raised(state, **more)

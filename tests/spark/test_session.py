@@ -1,4 +1,6 @@
-"""`enable`: sessions, user-defined catalogs, errors that users see, interrupts, and missing requirements."""
+"""Tests `deltalog.spark.enable`: sessions, user-defined catalogs, errors that users see, interrupts, and missing
+requirements.
+"""
 
 import threading
 import warnings
@@ -22,7 +24,7 @@ HIDDEN = "spark.sql.redaction.options.regex"
 
 
 def ids(frame: DataFrame) -> list[int]:
-    """Returns the ids in order. They come from the data files, whereas a count could come from the log."""
+    """Returns the sorted ids, which are read from the data files. A count could come from the log instead."""
     return sorted(row.id for row in frame.collect())
 
 
@@ -33,7 +35,7 @@ def test_enable_can_be_called_twice(spark: SparkSession, path: str) -> None:
 
 
 def parts_of_ours(spark: SparkSession) -> list[str]:
-    """Returns the names of our classes that plan the statements of a session."""
+    """Returns the names of deltalog's classes that take part in a session's planning."""
     state = spark._jsparkSession.sessionState()
     analyzer, experimental = state.analyzer(), spark._jsparkSession.experimental()
     jvm = Jvm(spark.sparkContext._gateway)
@@ -68,7 +70,7 @@ def test_plans_hide_options_that_may_be_secrets(spark: SparkSession) -> None:
     other = spark.newSession()
     other.range(1).collect()
     pattern = other.conf.get(HIDDEN)
-    # Spark's own pattern is kept, and ours is added only once.
+    # Spark's own redaction pattern is kept, and deltalog's is added only once.
     assert pattern == f"(?i)url|{secrecy._HIDDEN}"
     deltalog.spark.enable(other)
     assert other.conf.get(HIDDEN) == pattern
@@ -88,12 +90,14 @@ def test_new_sessions_read_and_write(spark: SparkSession, path: str) -> None:
     assert ids(other.sql(f"SELECT * FROM deltalog.`{path}`")) == [0, 1]
     other.sql(f"INSERT INTO deltalog.`{path}` VALUES (7)")
     assert ids(spark.table(f"deltalog.`{path}`")) == [0, 1, 7]
-    late = without_us(spark)  # The format's name is known to the whole application.
+    late = without_us(spark)  # The name of the format is registered for the whole application.
     assert ids(late.read.format("deltalog").load(path)) == [0, 1, 7]
 
 
 def test_new_sessions_replace_a_table_by_a_version(spark: SparkSession) -> None:
-    """Without our catalog, Spark drops the table first."""
+    """In a new session, replacing a table adds a version. Without deltalog's catalog, Spark would drop the table
+    first.
+    """
     replacements: tuple[Callable[[DataFrame], Any], ...] = (
         lambda rows: rows.write.format("deltalog").mode("overwrite").saveAsTable("of_new"),
         lambda rows: rows.sparkSession.sql(
@@ -140,7 +144,9 @@ def test_other_formats_cannot_replace_a_table(spark: SparkSession, path: str) ->
 
 
 def test_a_table_is_found_with_the_options_of_a_write(spark: SparkSession, path: str) -> None:
-    """In this test, the options determine where the directory is. Usually, they have the keys of a store."""
+    """The options of a write are used to find out whether there is a table. In this test they determine where the
+    directory is; usually, they contain the keys of a store.
+    """
     spark.range(2).write.format("deltalog").save(path)
     rows = spark.range(1).write.mode("overwrite").option("fs.viewfs.impl.disable.cache", "true")
     rows = rows.option("fs.viewfs.mounttable.theirs.link./lake", Path(path).parent.as_uri())
@@ -165,7 +171,7 @@ def test_several_threads_read_at_once(spark: SparkSession, path: str) -> None:
 
 
 def compiled_catalog(spark: SparkSession, directory: Path) -> str:
-    """Returns the name of a catalog class that is loaded as if from a user's jar."""
+    """Compiles a catalog class, loads it as if it came from a user's jar, and returns its name."""
     jvm: Any = spark.sparkContext._jvm
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
@@ -211,7 +217,7 @@ def test_a_catalog_of_the_user_loses_no_table(spark: SparkSession, path: str, tm
         "without": lambda: rows.write.mode("overwrite").saveAsTable("of_both"),
     }
     try:
-        # saveAsTable uses the settings of the active session.
+        # `saveAsTable` uses the settings of the active session.
         jvm.SparkSession.setActiveSession(session._jsparkSession)
         for name, change in changes.items():
             with pytest.raises(DeltaError, match=r"set to theirs\.Theirs|not supported yet|format parquet"):

@@ -1,4 +1,6 @@
-"""Sessions of every kind: each has all the abilities of the enabled session, and none loses a byte of a table."""
+"""Runs statements in every kind of session. Each kind has all the abilities of an enabled session, and none of them
+destroys data of a table.
+"""
 
 import json
 import socket
@@ -13,14 +15,14 @@ import pytest
 from tests.conftest import ROOT
 from tests.spark.session_kinds import KINDS, READS, REFUSED, WORKS
 
-# The first test waits for the process that executes all the statements.
+# The first test takes long, because it waits for the process that executes all statements.
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
 
 Outcomes = dict[str, dict[str, dict[str, Any]]]
 
-# Sessions that got our rules too late, or not at all: Spark cannot add rules to a session that is in use.
+# Sessions that got deltalog's rules too late or not at all. Spark cannot add rules to a session that is already in use.
 LATE = ("used before", "of other extensions", "without us")
-# Writes of Spark's own sources to a path, which are not passed to us in a session without our strategy.
+# Writes of Spark's own formats to a path. In a session without deltalog's strategy, deltalog does not see them.
 UNSEEN = {
     "save, overwrite, Parquet",
     "save, append, CSV",
@@ -45,7 +47,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
 
 
 def cells(statements: Iterable[str], kinds: Iterable[str] = KINDS) -> pytest.MarkDecorator:
-    """Returns the mark of a test, with these statements and kinds of sessions."""
+    """Returns a mark that parametrizes a test with these statements and kinds of sessions."""
     chosen = [
         (kind, statement)
         for kind in kinds

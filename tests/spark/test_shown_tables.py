@@ -1,4 +1,4 @@
-"""Queries and descriptions of a table show the same as in the JVM connector."""
+"""Schemas of queries and descriptions of tables are the same as with the JVM connector."""
 
 from pathlib import Path
 
@@ -9,7 +9,9 @@ from deltalog import DeltaTable
 
 
 def test_schemas_of_queries_lack_what_makes_columns(spark: SparkSession, path: str) -> None:
-    """A table that is created from the columns of a query does not get identity or generated columns by accident."""
+    """The schema of a query has no metadata of identity or generated columns, so a table that is created from it does
+    not get such columns by accident.
+    """
     spark.sql(
         f"CREATE TABLE deltalog.`{path}` (i BIGINT GENERATED ALWAYS AS IDENTITY, h INT COMMENT 'c', "
         "g INT GENERATED ALWAYS AS (h + 1), s STRUCT<x: INT>) USING deltalog "

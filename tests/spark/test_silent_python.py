@@ -1,4 +1,4 @@
-"""A Python process stops answering the JVM."""
+"""A call from the JVM fails with an error if the Python process stops answering."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = [pytest.mark.newest, pytest.mark.timeout(900)]
 
-# The process stops in the call for a table, until its parent wakes it up.
+# The process suspends itself in the call for a table, until its parent resumes it.
 CODE = """
     import os, signal, sys
     from pyspark.sql import SparkSession

@@ -203,7 +203,9 @@ def test_sessions_without_us_cannot_bypass_the_log(spark: SparkSession, sql_tabl
 
 
 def test_an_error_of_a_script_is_sparks_own(spark: SparkSession) -> None:
-    """This is a checked exception that the interface of parsers does not declare."""
+    """An error in a SQL script is raised as Spark's own error. It is a checked exception that the interface of parsers
+    does not declare.
+    """
     spark.conf.set("spark.sql.scripting.enabled", "true")
     try:
         with pytest.raises(Exception, match="INVALID_VARIABLE_DECLARATION") as caught:

@@ -1,4 +1,4 @@
-"""The commits of DELETE, UPDATE and MERGE, the state after a failure or a refusal, and the rows that they read."""
+"""DELETE, UPDATE and MERGE: their commits, the table after a failure or a refusal, and the files that they read."""
 
 import json
 import logging
@@ -30,7 +30,9 @@ SparkTable = deltalog.tables.DeltaTable
 
 @pytest.mark.parametrize("kind", ["tracked with vectors", "tracked"])
 def test_rows_keep_their_ids(spark: SparkSession, path: str, kind: str) -> None:
-    """Changed rows get the version of the commit, and copied rows keep theirs. (PROTOCOL.md, "Row Tracking".)"""
+    """Rows keep their row ids. The row commit version of a changed row is the new version, and copied rows keep
+    theirs. (PROTOCOL.md, "Row Tracking".)
+    """
     table = created(spark, path, kind)
 
     def tracked() -> dict[Any, tuple[int, int]]:
@@ -92,7 +94,7 @@ def test_rows_that_break_a_rule_fail_the_statement(spark: SparkSession, path: st
         spark.sql(
             "MERGE INTO ruled USING (SELECT 60L AS k) s ON id = k WHEN NOT MATCHED THEN INSERT (id, s) VALUES (k, 'n')"
         )
-        # A deleted row need not satisfy the constraints.
+        # Rows that are deleted need not satisfy the constraints.
         spark.sql("MERGE INTO ruled USING (SELECT 1L AS k) s ON id = k WHEN MATCHED THEN DELETE")
         assert DeltaTable(path).version() == version + 3
         found = pa.table(DeltaTable(path).to_arrow(columns=["id", "twice"])).to_pydict()
@@ -104,7 +106,7 @@ def test_rows_that_break_a_rule_fail_the_statement(spark: SparkSession, path: st
 
 
 def test_only_tables_are_changed(spark: SparkSession, path: str) -> None:
-    """A view may filter rows or compute columns."""
+    """Only tables can be changed, not views, which may filter rows or compute columns."""
     table = created(spark, path, "vectors")
     for view in (
         "SELECT * FROM {} WHERE id < 10",
@@ -151,7 +153,9 @@ def test_what_cannot_be_done_is_refused_by_name(spark: SparkSession, path: str) 
 
 @pytest.mark.parametrize("kind", ["vectors", "rewriting", "partitions"])
 def test_files_all_of_whose_rows_go_are_removed_unread(spark: SparkSession, path: str, kind: str) -> None:
-    """Partition values or statistics show this. (PROTOCOL.md, "Remove File".)"""
+    """If partition values or statistics show that all rows of a file are deleted, the file is removed without being
+    read. (PROTOCOL.md, "Remove File".)
+    """
     table = created(spark, path, kind)
     for file in Path(path).rglob("*.parquet"):
         file.write_bytes(b"not read")
@@ -166,7 +170,9 @@ def test_files_all_of_whose_rows_go_are_removed_unread(spark: SparkSession, path
 def test_a_condition_that_changes_its_mind_changes_nothing(
     spark: SparkSession, path: str, tmp_path: Path
 ) -> None:
-    """An UPDATE that rewrites files evaluates its condition twice: to find the files, and to write them."""
+    """An UPDATE that rewrites files evaluates its condition twice: to find the files, and to write them. If the
+    results differ, the UPDATE fails.
+    """
     table = created(spark, path, "rewriting")
     before = files(path)
     seen = tmp_path / "seen"
@@ -225,9 +231,11 @@ def test_a_few_keys_open_few_files(
 def test_statements_on_different_rows_of_a_file_both_commit(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If two statements change the same row, exactly one of them succeeds."""
+    """Two statements on different rows of a file both succeed. If they change the same row, exactly one of them
+    succeeds.
+    """
     table = created(spark, path, "vectors")
-    # The first statement has read the table before the second one commits.
+    # The first statement reads the table before the second statement commits.
     meet = threading.Barrier(2, timeout=60)
     outcomes: list[Exception | None] = []
 
@@ -307,7 +315,7 @@ def test_a_statement_that_its_application_has_recorded_runs_no_job(spark: SparkS
     }
     for name, value in settings.items():
         spark.conf.set(name, value)
-    context: Any = spark.sparkContext  # PySpark's type does not tell that None removes a property.
+    context: Any = spark.sparkContext  # PySpark's type hint does not allow None, which removes a property.
     tracker = context.statusTracker()
     try:
         for round_, statement in enumerate(
@@ -332,8 +340,8 @@ def test_a_statement_that_its_application_has_recorded_runs_no_job(spark: SparkS
 def test_rows_that_a_merge_inserts_get_new_identities(
     spark: SparkSession, path: str, kind: str, feed: str
 ) -> None:
-    """Changed and copied rows keep their values, and do not move the high water mark. (PROTOCOL.md, "Identity
-    Columns".)
+    """Rows that a MERGE inserts get new identity values. Changed and copied rows keep their values, and do not change
+    the high water mark. (PROTOCOL.md, "Identity Columns".)
     """
     properties = {**KINDS[kind][0], "delta.enableChangeDataFeed": feed}
     given = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
@@ -361,10 +369,10 @@ def test_rows_that_a_merge_inserts_get_new_identities(
     assert all(
         row["i"] % 10 == 0 and row["i"] > farthest and row["twice"] == 2 * row["i"] for row in inserted
     )
-    # The values that were assigned to `d` do not move its high water mark.
+    # Values that were assigned to `d` do not change its high water mark.
     assert sorted({row["d"] for row in inserted} & {row["d"] for row in before.values()}) == []
     assert all(1 <= row["d"] < 1000 for row in inserted)
-    # The high water marks have moved up to the values of the inserted rows, so that later values are new.
+    # The high water marks are now the values of the inserted rows, so later values are new.
     marks = {
         field["name"]: field["metadata"].get("delta.identity.highWaterMark")
         for field in json.loads(DeltaTable(path).schema().to_json())["fields"]
@@ -383,7 +391,7 @@ def test_rows_that_a_merge_inserts_get_new_identities(
 
 @pytest.mark.parametrize("kind", ["vectors", "rewriting"])
 def test_identity_columns_keep_their_values(spark: SparkSession, path: str, kind: str) -> None:
-    """Only other columns of the rows change. (PROTOCOL.md, "Identity Columns".)"""
+    """Identity columns keep their values when other columns of a row are changed. (PROTOCOL.md, "Identity Columns".)"""
     properties = ", ".join(f"'{name}' = '{value}'" for name, value in KINDS[kind][0].items()) or "'a' = 'b'"
     table = f"deltalog.`{path}`"
     spark.sql(

@@ -1,4 +1,4 @@
-"""The change data feed of DELETE, UPDATE and MERGE has exactly their changes. (PROTOCOL.md, "Change Data
+"""The change data feed contains exactly the changes of DELETE, UPDATE and MERGE statements. (PROTOCOL.md, "Change Data
 Files".)
 """
 
@@ -19,7 +19,7 @@ from tests.python.statement_support import feed
 from tests.spark.statement_tables import FAILING, KINDS, OLD, Row, Rows, check, created, files, in_one_task
 
 FEED = {"delta.enableChangeDataFeed": "true"}
-# The differences between the kinds do not depend on the release of Spark.
+# What distinguishes these kinds of tables does not depend on the Spark release.
 _EVERY_SPARK = ("partitions with vectors", "rewriting")
 
 Changes = Counter[tuple[Any, ...]]
@@ -28,14 +28,14 @@ Change = tuple[Row | None, Row | None]
 
 
 def recording(spark: SparkSession, path: str, kind: str) -> str:
-    """The name of a table of that kind with a change data feed."""
+    """Creates a table of this kind with a change data feed, and returns its name."""
     table = created(spark, path, kind)
     DeltaTable(path).alter.set_table_properties(FEED)
     return table
 
 
 def said(changes: Iterable[Change]) -> Changes:
-    """The change data feed of rows that were `changed` in this way."""
+    """Returns the expected change data feed if rows were `changed` in this way."""
     found: Changes = Counter()
     for before, after in changes:
         if before is not None and after is not None:
@@ -48,7 +48,7 @@ def said(changes: Iterable[Change]) -> Changes:
 
 
 def check_feed(spark: SparkSession, path: str, expected: Changes) -> None:
-    """Compares the feed of the newest version, as Rust and Spark read it."""
+    """Checks the feed of the newest version, as read by the Rust core and by Spark."""
     version = DeltaTable(path).version()
     assert feed(DeltaTable(path), version) == expected
     reader = spark.read.format("deltalog").option("readChangeFeed", "true").option("startingVersion", version)
@@ -58,7 +58,7 @@ def check_feed(spark: SparkSession, path: str, expected: Changes) -> None:
 
 
 def change_files(path: str, version: int | None = None) -> list[dict[str, Any]]:
-    """The `cdc` actions of a version."""
+    """Returns the `cdc` actions of a version."""
     version = DeltaTable(path).version() if version is None else version
     return [line["cdc"] for line in actions(Path(path), version) if "cdc" in line]
 
@@ -68,7 +68,7 @@ def change_files(path: str, version: int | None = None) -> list[dict[str, Any]]:
     [pytest.param(kind, marks=() if kind in _EVERY_SPARK else pytest.mark.newest) for kind in KINDS],
 )
 def test_the_feed_has_each_change(spark: SparkSession, path: str, kind: str) -> None:
-    """This includes rows that move to another partition."""
+    """The feed has each change, even if a row moves to another partition."""
     table = recording(spark, path, kind)
     spark.sql(f"UPDATE {table} SET s = concat('new', id), p = p + 1 WHERE id < 100 AND s IS NOT NULL")
     changed = [(i, p + 1, f"new{i}") if i is not None and i < 100 and s else (i, p, s) for i, p, s in OLD]
@@ -121,8 +121,8 @@ def test_there_are_change_files_only_where_other_actions_do_not_say_it(
     gone = [row for row in OLD if row[1] == 0]
     assert change_files(path) == []
     check_feed(spark, path, said((row, None) for row in gone))
-    # One commit changes some rows of some files, and all rows of other files. With vectors, the file actions show all
-    # changes.
+    # One commit changes some rows of some files, and all rows of other files. With deletion vectors, the file actions
+    # alone show all changes.
     rows = [row for row in [*OLD, *new] if row not in gone]
     spark.sql(f"{merge} AND t.id = 300 WHEN MATCHED OR FALSE THEN DELETE {inserts}".replace("OR FALSE ", ""))
     found = said([((300, 5, "new"), None), *((None, (i, 5, "new")) for i in range(290, 310) if i != 300)])
@@ -161,7 +161,9 @@ def test_a_row_that_is_deleted_by_several_matches_is_one_change(
 
 
 def test_old_values_need_not_meet_the_rules_of_the_table(spark: SparkSession, path: str) -> None:
-    """The old values come from the files, and none of them is computed again."""
+    """Old values in the feed may break the table's rules, because they are read from the files and not computed
+    again.
+    """
     spark.sql(
         f"CREATE TABLE deltalog.`{path}` (id LONG, twice LONG GENERATED ALWAYS AS (id * 2), "
         "st STRUCT<a: INT NOT NULL, b: ARRAY<INT>>) USING deltalog "
@@ -170,7 +172,7 @@ def test_old_values_need_not_meet_the_rules_of_the_table(spark: SparkSession, pa
     table = f"deltalog.`{path}`"
     spark.sql(f"INSERT INTO {table} (id, st) SELECT id, named_struct('a', 1, 'b', array(2)) FROM range(4)")
     DeltaTable(path).alter.add_constraint({"small": "id < 100"})
-    # The values come from another writer and break the rules.
+    # Another writer wrote these values, which break the rules.
     metadata = next(line["metaData"] for line in actions(Path(path), 0) if "metaData" in line)
     schema = json.loads(metadata["schemaString"])
     schema["fields"][1]["metadata"] = {}
@@ -209,7 +211,7 @@ def test_a_statement_that_fails_leaves_no_change_files(spark: SparkSession, path
     with in_one_task(spark):
         with pytest.raises(Exception, match="boom"):
             spark.sql(f"UPDATE {table} SET s = {FAILING} WHERE id >= 250")
-        # The first job writes change files, and the second fails.
+        # The first job writes change files, and the second job fails.
         with pytest.raises(Exception, match="boom"):
             spark.sql(
                 f"MERGE INTO {table} t USING (SELECT * FROM range(299, 310, 1, 1)) s ON t.id = s.id "
@@ -231,7 +233,7 @@ def test_change_files_have_no_columns_that_track_rows(spark: SparkSession, path:
 def test_a_table_with_a_column_named_like_the_kind_of_a_change_is_refused(
     spark: SparkSession, path: str
 ) -> None:
-    """The first job writes change files, unless none are needed."""
+    """A table with a column `_change_type` is refused, unless the statement needs no change files."""
     data = spark.range(4).selectExpr("id", "'s' AS _Change_type")
     data.write.format("deltalog").option("delta.enableDeletionVectors", "true").save(path)
     metadata = next(line["metaData"] for line in actions(Path(path), 0) if "metaData" in line)

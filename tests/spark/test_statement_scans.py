@@ -1,5 +1,5 @@
-"""How statements read: first the columns of their filters, then the other columns in pages that contain a row to
-change.
+"""Statements first read the columns of their filters. Then they read the other columns, but only pages that contain a
+row to change.
 """
 
 from pathlib import Path
@@ -15,7 +15,9 @@ from deltalog import DeltaTable, MissingFileError
 from tests.spark.statement_tables import VECTORS
 
 ROWS = 150_000
-"""Enough rows for several pages of at most 20,000 rows, and more than are examined to decide how to read."""
+"""The number of rows. It is enough for several pages of at most 20,000 rows, and more than are examined to decide how
+to read.
+"""
 
 KINDS: dict[str, tuple[dict[str, str], bool]] = {
     "plain": (VECTORS, False),
@@ -28,7 +30,7 @@ KINDS: dict[str, tuple[dict[str, str], bool]] = {
 
 
 def data(spark: SparkSession) -> DataFrame:
-    """Returns rows in one task, where `k` has all numbers below ROWS, in no order."""
+    """Returns rows in a single task. The column `k` has all numbers below ROWS, in random order."""
     return spark.range(0, ROWS, numPartitions=1).selectExpr(
         "id",
         f"(id * 7919) % {ROWS} AS k",
@@ -58,7 +60,7 @@ def position_of(spark: SparkSession, k: int) -> int:
 
 
 def damage_first_page(path: str, column: int) -> None:
-    """Makes the first page of a column's only chunk unreadable. The file's checksums reveal this."""
+    """Makes the first page of a column unreadable. Reading it would fail, because the file has checksums of pages."""
     (file,) = Path(path).glob("*.parquet")
     chunk = pq.ParquetFile(file).metadata.row_group(0).column(column)
     with file.open("r+b") as bytes_:
@@ -81,7 +83,7 @@ def test_pages_without_a_row_to_change_are_not_read(spark: SparkSession, path: s
         ).collect()[0][0]
     assert changed == 1
     found = spark.read.format("deltalog").load(path).where("v = 1")
-    # The new file contains the row. The old file does not contain it any more, and cannot be read.
+    # The changed row is now in the new file. Reading the old file would still fail.
     (new,) = [file for file in Path(path).glob("*.parquet") if pq.read_metadata(file).num_rows == 1]
     row = spark.read.parquet(str(new)).collect()[0]
     assert (row.id, row.k, row.p, row.s, row.n, row.c, row.v) == (*last[:6], 1)
@@ -92,7 +94,7 @@ def test_pages_without_a_row_to_change_are_not_read(spark: SparkSession, path: s
 def test_statements_do_not_pass_over_files_that_cannot_be_read(
     spark: SparkSession, path: str, kind: str
 ) -> None:
-    """Reads may ignore missing files if the options of the table allow it. In a statement, the rows of such files would
+    """If options allow it, reads may ignore missing files. Statements must not, because the rows of such files would
     be lost without an error.
     """
     created(spark, path, kind)
@@ -135,7 +137,8 @@ def test_few_and_many_rows_are_changed_alike(spark: SparkSession, path: str, kin
     keys = [5, 6, 70_000, ROWS - 1]
     at = position_of(spark, 70_000)
     spark.createDataFrame([(key,) for key in [*keys, ROWS + 5]], "k long").createOrReplaceTempView("source")
-    # The cases are: one row; neighboring rows, some already deleted; rows everywhere; and rows of a source.
+    # The cases are one row; neighboring rows, including rows that are already deleted; rows everywhere; and rows that
+    # match a source.
     near = f"id BETWEEN {at - 20} AND {at + 20} AND k % 3 <> 1"
     spark.sql(f"DELETE FROM {table} WHERE k IN (5, 77) OR id = {at - 1}")
     expected = expected.where(f"k NOT IN (5, 77) AND id <> {at - 1}")
@@ -212,7 +215,9 @@ def test_keys_are_computed_for_rows_that_can_match(spark: SparkSession, path: st
 def test_the_keys_of_a_source_may_be_few_or_many(
     spark: SparkSession, path: str, rows: int, width: int
 ) -> None:
-    """A few keys are kept as a set. If there are many keys, or long ones, only their range is kept."""
+    """A few keys of a source are kept as a set. If there are many keys, or if they are long, only their range is
+    kept.
+    """
     key = f"lpad(CAST(id AS STRING), {width}, '0')"
     target = spark.range(0, 40_000, numPartitions=3).selectExpr(f"{key} AS k", "0 AS v")
     target.write.format("deltalog").save(path)

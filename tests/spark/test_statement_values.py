@@ -1,4 +1,4 @@
-"""Values that UPDATE and MERGE may assign: variables, parameters, and random values for each row."""
+"""UPDATE and MERGE can assign SQL variables, parameters, and random values for each row."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ def table(spark: SparkSession) -> Iterator[str]:
 
 @pytest.fixture
 def scripting(spark: SparkSession) -> Iterator[None]:
-    """Spark 4.0 supports scripts only if a setting enables them."""
+    """Enables SQL scripts, which Spark 4.0 supports only with a setting."""
     spark.conf.set("spark.sql.scripting.enabled", "true")
     yield
     spark.conf.unset("spark.sql.scripting.enabled")
@@ -127,7 +127,9 @@ def test_drawn_values_decide_about_no_row(spark: SparkSession, table: str) -> No
 
 
 def test_drawn_values_of_structs_and_maps_are_refused(spark: SparkSession) -> None:
-    """Spark would draw a new random value for each field, and so combine values that do not belong together."""
+    """Random structs and maps are refused, because Spark would draw a new random value for each field, and so combine
+    values that do not belong together.
+    """
     spark.sql("CREATE TABLE nested (s STRUCT<a: LONG, b: LONG>, m MAP<STRING, LONG>) USING deltalog")
     try:
         for value in (
@@ -141,7 +143,9 @@ def test_drawn_values_of_structs_and_maps_are_refused(spark: SparkSession) -> No
 
 
 def test_a_query_with_the_hint_of_a_client_changes_nothing(spark: SparkSession, table: str) -> None:
-    """Only clients of Spark Connect send statements as hints."""
+    """Clients of Spark Connect send statements as a hint in a query. In other sessions, a query with this hint changes
+    nothing.
+    """
     before = spark.table("valued").collect()
     hint = """deltalog_statement('{"statement": "DELETE", "has_condition": false}')"""
     for query in (

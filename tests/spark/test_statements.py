@@ -32,19 +32,21 @@ SparkTable = deltalog.tables.DeltaTable
     params=[pytest.param(kind, marks=() if kind in BASIC_KINDS else pytest.mark.newest) for kind in KINDS]
 )
 def table(spark: SparkSession, path: str, request: pytest.FixtureRequest) -> str:
-    """The name of a table with a few files. The first one has a vector if the table may have vectors."""
+    """Creates a table with a few files, and returns its name. If the table allows deletion vectors, the first file has
+    one.
+    """
     return created(spark, path, request.param)
 
 
 def test_delete_removes_the_rows_for_which_the_condition_is_true(
     spark: SparkSession, path: str, table: str
 ) -> None:
-    """Rows for which the condition is NULL are kept."""
+    """DELETE removes the rows for which the condition is true. Rows for which it is NULL are kept."""
     spark.sql(f"DELETE FROM {table} WHERE id % 10 = 3")
     expected = [row for row in OLD if row[0] is None or row[0] % 10 != 3]
     check(spark, path, expected)
     assert metrics(path)["numDeletedRows"] == str(len(OLD) - len(expected))
-    # The condition selects rows of files that have lost rows before.
+    # The condition selects rows in files from which other rows were deleted before.
     spark.sql(f"DELETE FROM {table} WHERE s > 's2' AND p = 1")
     expected = [row for row in expected if row[2] is None or row[2] <= "s2" or row[1] != 1]
     check(spark, path, expected)
@@ -59,7 +61,9 @@ def test_delete_removes_the_rows_for_which_the_condition_is_true(
 def test_update_changes_the_rows_for_which_the_condition_is_true(
     spark: SparkSession, path: str, table: str
 ) -> None:
-    """Columns without a new value are not changed, and partition columns may change."""
+    """UPDATE changes the rows for which the condition is true. Columns without a new value stay the same, and
+    partition columns may change.
+    """
     spark.sql(f"UPDATE {table} SET s = concat('new', id), p = p + 10 WHERE id < 100 AND s IS NOT NULL")
     expected = [
         (i, p + 10, f"new{i}") if i is not None and i < 100 and s is not None else (i, p, s)
@@ -167,7 +171,7 @@ def test_a_row_that_several_rows_of_the_source_match_is_changed_by_none(
             )
         assert DeltaTable(path).version() == 0
         check(spark, path, OLD)
-        # Two clauses may delete the same row.
+        # It is not an error if two clauses delete the same row.
         spark.sql(f"MERGE INTO {table} t USING source s ON t.id = s.id WHEN MATCHED THEN DELETE")
         check(spark, path, [row for row in OLD if row[0] not in (5, 6)])
         assert metrics(path)["numTargetRowsDeleted"] == "2"
@@ -232,7 +236,9 @@ def test_verbs_do_what_statements_do(spark: SparkSession, path: str, table: str)
 
 
 def test_fields_of_structs_are_stored_by_name(spark: SparkSession, path: str) -> None:
-    """Fields are matched by name, like the columns of a table. A cast between structs would match them by position."""
+    """Fields of structs are matched by name, like columns of a table. A cast between structs would match them by
+    position.
+    """
     table = f"deltalog.`{path}`"
     spark.sql(f"CREATE TABLE {table} (id LONG, st STRUCT<a: INT, b: INT>) USING deltalog")
     spark.sql(f"INSERT INTO {table} VALUES (1, named_struct('a', 1, 'b', 2)), (2, NULL), (3, NULL)")
@@ -264,7 +270,7 @@ def test_a_cached_table_is_changed(spark: SparkSession, path: str) -> None:
         )
         expected: Rows = [*(row for row in OLD if row[0] is None or row[0] >= 5), (300, 1, None)]
         check(spark, path, expected)
-        # The name returns the new rows, which are cached again.
+        # Reading the table by name returns the new rows, which are cached again.
         assert ordered(spark.table(table).select("id", "p", "s").collect()) == ordered(expected)
     finally:
         cached.unpersist()
@@ -298,7 +304,7 @@ def test_a_statement_that_changes_nothing_commits_nothing(spark: SparkSession, p
 
 
 def test_an_update_may_ask_another_table(spark: SparkSession, path: str) -> None:
-    """The other table is read once, even if whole files are rewritten."""
+    """An UPDATE may use a subquery on another table. That table is read once, even if whole files are rewritten."""
     table = created(spark, path, "rewriting")
     asked = spark.range(300).where("id % 2 = 0")
     asked.createOrReplaceTempView("asked")
@@ -310,9 +316,11 @@ def test_an_update_may_ask_another_table(spark: SparkSession, path: str) -> None
 
 
 def test_a_function_of_the_user_is_not_taken_for_another(spark: SparkSession, path: str) -> None:
-    """If a user-defined function hides one of Spark's functions, only Spark knows what it computes."""
+    """If a user-defined function has the name of one of Spark's functions, deltalog must not evaluate it as Spark's
+    function.
+    """
     table = created(spark, path, "vectors")
-    session = spark.newSession()  # Before Spark 4.2, the function cannot be dropped.
+    session = spark.newSession()  # Before Spark 4.2, such a function cannot be dropped.
     deltalog.spark.enable(session)
     session.udf.register("lower", lambda text: "no" if text is None else "yes", "string")
     hides = session.sql("SELECT lower('A')").collect()[0][0] == "yes"
@@ -322,8 +330,9 @@ def test_a_function_of_the_user_is_not_taken_for_another(spark: SparkSession, pa
 
 
 def test_a_condition_counts_by_the_rules_with_which_it_was_written(spark: SparkSession, path: str) -> None:
-    """A condition keeps the settings of the session in which it was written. Spark does not allow functions with other
-    settings in statements. If a failed computation gives NULL, no file is treated as one whose rows all match.
+    """A condition keeps the settings of the session in which it was written. If a failed computation gives NULL with
+    these settings, no file counts as one whose rows all match. (Spark does not allow functions with other settings in
+    statements.)
     """
     spark.sql(
         f"CREATE TABLE t (id INT, s STRING, p INT) USING deltalog PARTITIONED BY (p) LOCATION '{path}' "
@@ -399,7 +408,9 @@ def test_a_column_may_be_called_like_the_metadata_of_files(
 
 
 def test_a_statement_has_one_current_time(spark: SparkSession, path: str) -> None:
-    """If Spark planned the jobs separately, each would have its own current time."""
+    """All jobs of a statement have the same current time. If Spark planned them separately, each job would have its
+    own.
+    """
     spark.range(4).selectExpr("id", "TIMESTAMP '2020-01-01' AS at").write.format("deltalog").save(path)
     spark.sql(
         f"MERGE INTO deltalog.`{path}` t USING (SELECT id FROM range(2, 6)) s "
@@ -412,7 +423,9 @@ def test_a_statement_has_one_current_time(spark: SparkSession, path: str) -> Non
 
 @pytest.mark.parametrize("kind", ["tracked with vectors", "tracked"])
 def test_statements_may_look_at_the_metadata_of_rows(spark: SparkSession, path: str, kind: str) -> None:
-    """Like queries, statements may use the metadata; they see the files as they were."""
+    """Like queries, statements may use the column `_metadata`. It describes the files as they were before the
+    statement.
+    """
     table = created(spark, path, kind)
     found = spark.sql(
         f"SELECT id, p, s, _metadata.file_name AS f, _metadata.row_id AS r FROM {table}"
@@ -444,7 +457,9 @@ def test_statements_may_look_at_the_metadata_of_rows(spark: SparkSession, path: 
 
 
 def test_a_merge_releases_its_source(spark: SparkSession, path: str) -> None:
-    """The source is released when the statement ends, even if it fails, while the source is evaluated or later."""
+    """A MERGE releases its cached source when the statement ends, even if it fails while the source is evaluated or
+    later.
+    """
     table = f"deltalog.`{path}`"
     spark.range(4).write.format("deltalog").save(path)
     spark.udf.register("failing", sf.udf(lambda value: 1 // (value - 1), "bigint"))

@@ -1,4 +1,4 @@
-"""Statistics and Bloom filters of files on Spark."""
+"""Spark computes and uses statistics and Bloom filters of files."""
 
 from decimal import Decimal
 from pathlib import Path
@@ -100,7 +100,9 @@ def test_files_of_spark_have_filters_that_scans_use(
 
 
 def read(path: str, predicate: str) -> int:
-    """Reads rows, which `count` may answer from the log."""
+    """Returns the number of rows that a condition selects. It reads the files, because `count` might be answered from
+    the log.
+    """
     import pyarrow as pa
 
     return int(pa.table(DeltaTable(path).to_arrow(predicate=predicate)).num_rows)
@@ -123,7 +125,7 @@ def test_spark_uses_filters_of_files_of_ours(spark: SparkSession, path: str) -> 
 
 
 def test_doubles_of_spark_have_a_maximum_unless_there_is_nan(spark: SparkSession, path: str) -> None:
-    """Spark's writer of Parquet records NaN as the maximum, wherever it occurs."""
+    """Spark's Parquet writer records NaN as the maximum if a column contains NaN, so any other maximum is reliable."""
     nan = "DOUBLE('NaN')"
     files = ["0D, 1D", f"{nan}, 10D", f"10D, {nan}, 11D", f"-0.0D, {nan}", "20D, 21D", "30D, 31D", nan]
     spark.sql(f"CREATE TABLE deltalog.`{path}` (f DOUBLE, g FLOAT) USING deltalog")
@@ -144,7 +146,9 @@ def test_doubles_of_spark_have_a_maximum_unless_there_is_nan(spark: SparkSession
 
 
 def test_statements_do_not_believe_bounds_of_others(spark: SparkSession, path: str) -> None:
-    """`deltalake` writes 2^63 - 1 as the maximum of this file."""
+    """Statements do not rely on bounds of other writers: `deltalake` writes 2^63 - 1 as the maximum of this file,
+    although it has greater values.
+    """
     numbers = [Decimal("12345678901234567890123"), Decimal(5)]
     deltalake.write_deltalake(path, pa.table({"d": pa.array(numbers, pa.decimal128(38, 0))}))
     [done] = spark.sql(f"DELETE FROM deltalog.`{path}` WHERE d < 100000000000000000000BD").collect()

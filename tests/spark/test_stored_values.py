@@ -1,4 +1,4 @@
-"""Values whose type differs from their column's, for each way of writing them."""
+"""Values whose type differs from the type of their column are cast or refused, in each way of writing them."""
 
 import datetime
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ def path(table: str) -> str:
 
 
 def row(column: str, value: str) -> str:
-    """Returns a query of one row in which a column has the value."""
+    """Returns a query for one row, in which a column has the given value."""
     columns = ("k", "i", "d", "t", "s", "a", "n")
     known = {"k": "1", "n": "1", column: value}
     return "SELECT " + ", ".join(f"{known.get(name, 'NULL')} AS {name}" for name in columns)
@@ -64,7 +64,7 @@ def table(spark: SparkSession, path: str) -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def small_plans(spark: SparkSession) -> Iterator[None]:
-    """For these rows, compiling code takes longer than running it."""
+    """Turns off code generation, because for so few rows compiling code takes longer than running it."""
     settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
     for name, value in settings.items():
         spark.conf.set(name, value)
@@ -80,7 +80,7 @@ def stored(table: str, column: str) -> list[Any]:
 
 @pytest.mark.parametrize("write", WRITES)
 def test_text_is_cast_by_the_rules_of_ansi(spark: SparkSession, table: str, write: str) -> None:
-    """The JVM connector does the same."""
+    """Strings are cast by the rules of ANSI mode, as in the JVM connector."""
     WRITES[write](spark, table, "i", "'12'")
     assert stored(table, "i") == [12]
     version = DeltaTable(path(table)).version()
@@ -101,7 +101,7 @@ def test_what_sql_casts_on_request_is_cast(spark: SparkSession, table: str, writ
         WRITES[write](spark, table, column, value)
         assert stored(table, column) == [expected]
     WRITES[write](spark, table, "t", "'2024-01-02 03:04:05'")
-    # The text is in the session's time zone, New York.
+    # The string is a time in the session's time zone, New York.
     assert stored(table, "t") == [datetime.datetime(2024, 1, 2, 8, 4, 5, tzinfo=datetime.UTC)]
 
 
@@ -116,7 +116,7 @@ def test_what_sql_does_not_cast_is_refused(spark: SparkSession, table: str, writ
 @pytest.mark.newest
 @pytest.mark.parametrize("write", ["INSERT", "UPDATE", "MERGE", "save"])
 def test_the_policy_strict_casts_no_text(spark: SparkSession, table: str, write: str) -> None:
-    """The error names the table and the column."""
+    """With the policy STRICT, strings are not cast, and the error names the table and the column."""
     spark.conf.set(POLICY, "STRICT")
     try:
         with pytest.raises(AnalysisException) as caught:
@@ -129,7 +129,7 @@ def test_the_policy_strict_casts_no_text(spark: SparkSession, table: str, write:
 
 @pytest.mark.parametrize("write", ["INSERT", "UPDATE", "MERGE", "MERGE that inserts", "update", "save"])
 def test_the_policy_legacy_is_refused(spark: SparkSession, table: str, write: str) -> None:
-    """This policy would change values that do not fit."""
+    """The policy LEGACY is refused, because it would change values that do not fit."""
     spark.conf.set(POLICY, "LEGACY")
     try:
         for value in ("3000000000", "'abc'"):

@@ -1,7 +1,8 @@
-"""Files of unknown writers that could make Spark's own Parquet code follow a link, block, or crash. They never reach
-that code.
+"""Files of untrusted writers could make Spark's own Parquet code follow a link, block, or crash. deltalog refuses them
+before they reach this code.
 
-The rule is the core's (`tests/python/test_links.py`): the root may be a link, and nothing within it may be one.
+The rule is the same as in the core (`tests/python/test_links.py`): the table's root may be a link, but nothing inside
+of it may be one.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def names(directory: Path) -> list[str]:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A directory that belongs to another user."""
+    """Creates a directory outside of the table, which stands for one of another user."""
     data(tmp_path / "outside" / "file.parquet")
     return tmp_path / "outside"
 
@@ -82,10 +83,12 @@ def test_a_vector_behind_a_link_is_not_read(spark: SparkSession, tmp_path: Path)
 
 
 def test_a_footer_that_is_nested_deeply_ends_no_process(spark: SparkSession, tmp_path: Path) -> None:
-    """A `StackOverflowError` would end an executor, and in local mode the driver."""
+    """A deeply nested footer is refused. Otherwise a `StackOverflowError` would end an executor, or in local mode the
+    driver.
+    """
     write_deltalake(tmp_path / "t", pa.table({"id": [1]}))
     (file,) = (tmp_path / "t").glob("*.parquet")
-    # Thrift's compact protocol: the first field is a struct whose first field is a struct ...
+    # In Thrift's compact protocol: the first field is a struct whose first field is a struct, and so on.
     footer = b"\x1c" * 100_000
     file.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
     for statement in ("SELECT * FROM {t}", "SELECT max(id) FROM {t}", "DELETE FROM {t} WHERE id % 2 = 1"):
@@ -99,12 +102,12 @@ def test_a_footer_that_is_nested_deeply_ends_no_process(spark: SparkSession, tmp
 def test_a_footer_that_claims_a_long_list_ends_no_process(
     spark: SparkSession, tmp_path: Path, count: int
 ) -> None:
-    """Parquet allocates memory for all entries of a list before it reads them. `OutOfMemoryError` ends an executor,
-    too.
+    """A footer that claims a very long list is refused. Parquet would allocate memory for all its entries before it
+    reads them, and an `OutOfMemoryError` would end an executor.
     """
     write_deltalake(tmp_path / "t", pa.table({"id": [1]}))
     (file,) = (tmp_path / "t").glob("*.parquet")
-    # Thrift's compact protocol: the version, and then the schema, a list of so many structs.
+    # In Thrift's compact protocol: the version, and then the schema, which is a list that claims very many structs.
     footer = b"\x15\x02\x19\xfc" + varint(count) + b"\0" * 40
     file.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
     for statement in ("SELECT * FROM {t}", "DELETE FROM {t} WHERE id % 2 = 1"):
@@ -137,7 +140,9 @@ def test_nothing_is_written_through_a_link(spark: SparkSession, tmp_path: Path, 
 
 
 def test_nothing_is_copied_through_a_link(spark: SparkSession, tmp_path: Path, outside: Path) -> None:
-    """The tasks of a deep clone write to a directory that another user has prepared."""
+    """The tasks of a deep clone do not write through links, which another user may have put into the directory of the
+    clone.
+    """
     source = tmp_path / "t"
     write_deltalake(source, pa.table({"id": [1, 2], "p": ["a", "b"]}), partition_by=["p"])
     (tmp_path / "copy").mkdir()

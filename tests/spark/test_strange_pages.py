@@ -1,4 +1,6 @@
-"""Data files that claim more than they contain: each is an error that names the file; no executor or driver ends."""
+"""A data file that claims more than it contains causes an error that names the file. No executor and no driver
+crashes.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +34,14 @@ FILES: dict[str, tuple[Callable[[Path], None], str]] = {
 
 @pytest.fixture(params=[True, False], ids=["batches", "rows"])
 def reader(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Spark's two readers."""
+    """Selects one of Spark's two Parquet readers."""
     spark.conf.set("spark.sql.parquet.enableVectorizedReader", str(request.param).lower())
     yield
     spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
 
 
 def table(path: Path, make: Callable[[Path], None]) -> Path:
-    """Creates a table and replaces its file by one that `make` writes; returns the file."""
+    """Creates a table, replaces its data file with one that `make` writes, and returns the file."""
     write_deltalake(path, pa.table({"id": range(1000)}))
     (file,) = path.glob("*.parquet")
     make(file)
@@ -58,7 +60,7 @@ def table(path: Path, make: Callable[[Path], None]) -> Path:
 def test_a_file_that_claims_too_much_ends_no_process(spark: SparkSession, tmp_path: Path, name: str) -> None:
     make, message = FILES[name]
     if spark.conf.get("spark.sql.parquet.enableVectorizedReader") == "false" and name != "header":
-        message = "claims"  # The pages are not known before they are read.
+        message = "claims"  # The claim is in a page, so it cannot be checked before the page is read.
     file = table(tmp_path / "t", make)
     for statement in ("SELECT sum(id) FROM {t}", "DELETE FROM {t} WHERE id % 2 = 1"):
         with pytest.raises(CorruptDataError, match=message) as damaged:
@@ -70,7 +72,7 @@ def test_a_file_that_claims_too_much_ends_no_process(spark: SparkSession, tmp_pa
 
 @pytest.mark.usefixtures("reader")
 def test_a_block_that_claims_too_many_values_ends_no_process(spark: SparkSession, tmp_path: Path) -> None:
-    """Some releases of Spark check the number themselves."""
+    """A page claims too many values in a block. Some Spark releases check this themselves."""
     table(tmp_path / "t", partial(pages.of_block, claims=2**30))
     with pytest.raises(
         (CorruptDataError, Py4JJavaError), match=r"claims|DELTA_BINARY_PACKED|ParquetDecoding"
@@ -80,7 +82,9 @@ def test_a_block_that_claims_too_many_values_ends_no_process(spark: SparkSession
 
 
 def thrown(spark: SparkSession, message: str, *calls: tuple[str, str]) -> str:
-    """Returns the result for an OutOfMemoryError with these calls in its stack trace, the innermost first."""
+    """Returns the error that deltalog makes of an OutOfMemoryError with these calls in its stack trace, innermost
+    first.
+    """
     gateway = spark.sparkContext._gateway
     assert gateway is not None
     jvm = gateway.jvm
@@ -98,7 +102,9 @@ def thrown(spark: SparkSession, message: str, *calls: tuple[str, str]) -> str:
 
 @pytest.mark.newest
 def test_memory_that_a_file_does_not_ask_for_is_still_an_error_of_the_jvm(spark: SparkSession) -> None:
-    """The memory for the values of a batch is limited as well, because a small page may contain many values."""
+    """An OutOfMemoryError that is not due to a file's claims stays an error of the JVM. The memory for a batch's
+    values is limited as well, because a small page may contain many values.
+    """
     parquet = ("org.apache.parquet.hadoop.CodecFactory", "decompress")
     vectors = "org.apache.spark.sql.execution.vectorized."
     for calls in (

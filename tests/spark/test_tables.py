@@ -1,4 +1,4 @@
-"""`DeltaTable` with the names of `delta.tables.DeltaTable`."""
+"""`DeltaTable` has the same methods as `delta.tables.DeltaTable`."""
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -66,7 +66,9 @@ def test_is_delta_table_is_true_only_for_tables(spark: SparkSession, path: str) 
 
 @pytest.mark.oldest
 def test_conditions_name_the_columns_of_a_table_by_its_name(spark: SparkSession) -> None:
-    """As in SQL, and as the JVM connector has it: `t.id`, `db.t.id` and `spark_catalog.db.t.id`."""
+    """Conditions may qualify columns with the table's name, as in SQL and in the JVM connector: `t.id`, `db.t.id` and
+    `spark_catalog.db.t.id`.
+    """
     spark.sql("CREATE TABLE called (id INT, n INT) USING deltalog")
     spark.sql("INSERT INTO called VALUES (1, 0), (2, 0), (3, 0)")
     for number, prefix in enumerate(("", "called.", "default.called.", "spark_catalog.default.called."), 1):
@@ -82,7 +84,7 @@ def test_conditions_name_the_columns_of_a_table_by_its_name(spark: SparkSession)
     table.delete((frame.id == 3) & (sf.col("called.n") == -1))
     assert sorted(frame.select("called.id", "n").collect()) == [(1, 12), (2, -1), (3, -1), (4, 7)]
     assert sorted(spark.table("called").collect()) == [(1, 12), (2, -1), (4, 7)]
-    # An alias replaces the name.
+    # If the table has an alias, its name can no longer be used.
     renamed = table.alias("other")
     renamed.delete("other.id = 4")
     with pytest.raises(AnalysisException, match="called"):

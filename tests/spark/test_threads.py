@@ -1,4 +1,4 @@
-"""Statements in threads other than the first one. Their JVM threads have no session of their own yet."""
+"""Statements run in new threads, whose JVM threads have no active session yet."""
 
 import functools
 import threading
@@ -17,7 +17,7 @@ Run = Callable[[Callable[[], object]], None]
 
 
 def in_thread(kind: type[threading.Thread]) -> Run:
-    """Returns a function that runs another one in a new thread."""
+    """Returns a function that runs a given function in a new thread."""
 
     def run(work: Callable[[], object]) -> None:
         done: Future[None] = Future()
@@ -69,7 +69,9 @@ def ids(spark: SparkSession, table: str) -> list[int]:
 def test_all_kinds_of_statements_run_in_any_thread(
     spark: SparkSession, table: str, path: str, run: Run
 ) -> None:
-    """Each statement runs in a new thread, so that it does not depend on what another one has done there."""
+    """All kinds of statements work in any thread. Each runs in a new thread, so that it cannot depend on an earlier
+    statement there.
+    """
     rows = spark.range(2)
     steps: list[tuple[Callable[[], object], list[int]]] = [
         (lambda: rows.write.format("deltalog").saveAsTable(table), [0, 1]),
@@ -117,7 +119,9 @@ def test_tables_of_other_formats_are_written_in_any_thread(spark: SparkSession, 
 def test_a_session_has_its_own_catalog_in_a_thread_of_another_one(
     spark: SparkSession, table: str, run: Run
 ) -> None:
-    """The other session, which is the active one of the thread, uses Spark's catalog."""
+    """A session uses its own catalog even if another session, which uses Spark's catalog, is the active one of the
+    thread.
+    """
     other = spark.newSession()
     other.conf.set("spark.sql.catalog.spark_catalog", "builtin")
 
@@ -131,7 +135,9 @@ def test_a_session_has_its_own_catalog_in_a_thread_of_another_one(
 
 
 def test_a_look_up_leaves_the_active_session_of_a_thread(spark: SparkSession, table: str, run: Run) -> None:
-    """Only a writer has to change the active session: it looks up its table before its session executes anything."""
+    """Looking up a table does not change the active session of a thread. Only a writer has to change it, because it
+    looks up its table before its session executes anything.
+    """
     sessions = spark._jvm.SparkSession  # type: ignore[union-attr]
     other = spark.newSession()
     other.conf.set("spark.sql.catalog.spark_catalog", "builtin")

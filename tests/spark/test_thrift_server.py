@@ -1,4 +1,4 @@
-"""The Thrift server with the clients PyHive and beeline. It uses deltalog by settings alone."""
+"""The Thrift server, which uses deltalog through settings alone, serves the clients PyHive and beeline."""
 
 import subprocess
 import threading
@@ -50,7 +50,7 @@ def sql(session: Any, text: str) -> list[Any]:
 
 
 def failure(session: Any, text: str) -> tuple[str, str]:
-    """Returns the SQLSTATE and the message with which a statement fails."""
+    """Runs a statement that must fail, and returns the SQLSTATE and the message."""
     with pytest.raises(hive.OperationalError) as raised:
         sql(session, text)
     status = raised.value.args[0].status
@@ -58,7 +58,9 @@ def failure(session: Any, text: str) -> tuple[str, str]:
 
 
 def columns(session: Any, table: str) -> list[tuple[str, str, str]]:
-    """Returns the columns as JDBC's getColumns does: their names, types and comments."""
+    """Returns the names, types and comments of a table's columns, through the request that JDBC's `getColumns`
+    makes.
+    """
     request = ttypes.TGetColumnsReq(session.sessionHandle, schemaName="default", tableName=table)
     answered = session.client.GetColumns(request)
     request = ttypes.TFetchResultsReq(answered.operationHandle, ttypes.TFetchOrientation.FETCH_NEXT, 100)
@@ -67,7 +69,9 @@ def columns(session: Any, table: str) -> list[tuple[str, str, str]]:
 
 
 def test_sessions_share_tables_and_keep_the_rest(server: Server) -> None:
-    """The end of a session does not affect the others, although Hive closes the class loader of jars in spark.jars."""
+    """Sessions share tables, but not settings. The end of a session does not affect other sessions, although Hive
+    closes the class loader of jars in `spark.jars`.
+    """
     one, other = server.session(), server.session()
     sql(one, "CREATE TABLE shared (id INT, p STRING) USING deltalog")
     sql(one, "CREATE TEMP VIEW mine AS SELECT 0 AS id, 'view' AS p")
@@ -153,7 +157,7 @@ def test_a_cancelled_statement_and_a_closed_session_commit_nothing(server: Serve
             cursor.cancel()
             assert cursor.poll().operationState == ttypes.TOperationState.CANCELED_STATE
         while list((server.directory / "warehouse" / "slow").glob("*.parquet")):
-            assert time.monotonic() < deadline  # Its files are deleted.
+            assert time.monotonic() < deadline  # The files of the cancelled statement are deleted.
             time.sleep(0.1)
     assert deltalog.DeltaTable(server.directory / "warehouse" / "slow").version() == 0
     session.close()

@@ -1,4 +1,6 @@
-"""Decimals widened from bytes and shorts in Spark's own scan, at every nesting level (PROTOCOL, "Type Widening")."""
+"""Spark's native scan reads columns that were widened from bytes and shorts to decimals, at every level of nesting
+(PROTOCOL, "Type Widening").
+"""
 
 from decimal import Decimal
 from pathlib import Path
@@ -56,7 +58,7 @@ def rows(n: int, number: type) -> dict[str, Any]:
 
 
 def table(path: Path, spark_reads: str = "decimal(5,2)") -> str:
-    """Writes a table with a file of integers and a file of decimals. Each file has a row of nulls."""
+    """Writes a table with one file of integers and one file of decimals. Each file also has a row of nulls."""
     old = pa.schema(
         [
             ("n", pa.int32()),

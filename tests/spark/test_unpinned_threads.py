@@ -1,4 +1,4 @@
-"""`PYSPARK_PIN_THREAD=false`: a thread of Python has no thread of its own in the JVM."""
+"""deltalog works with `PYSPARK_PIN_THREAD=false`, where a Python thread has no fixed thread in the JVM."""
 
 import json
 from pathlib import Path
@@ -93,7 +93,7 @@ PROGRAM = """
 @pytest.mark.oldest
 @pytest.mark.thorough
 def test_everything_works_without_pinned_threads(tmp_path: Path) -> None:
-    """Runs in the first thread, in another thread, and in several at once."""
+    """The statements run in the main thread, in another thread, and in several threads at once."""
     program = PROGRAM.format(warehouse=str(tmp_path / "warehouse"), directory=f"{tmp_path}/")
     done = run_python(program, PYSPARK_PIN_THREAD="false")
     assert done.returncode == 0, done.stderr

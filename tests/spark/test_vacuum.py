@@ -1,4 +1,4 @@
-"""VACUUM on Spark, as a statement, as a procedure and as a method, with the names of the JVM connector."""
+"""VACUUM on Spark, as a SQL statement, a procedure and a Python method, with the same names as in the JVM connector."""
 
 import os
 from collections.abc import Iterator
@@ -17,7 +17,9 @@ pytestmark = pytest.mark.newest
 
 @pytest.fixture
 def table(spark: SparkSession, path: str) -> Iterator[str]:
-    """The name of a table at `path`, with a file that was removed, and one that belongs to no version."""
+    """Creates a table at `path`, and returns its name. It has a file that was removed, and a file that belongs to no
+    version.
+    """
     spark.sql(f"CREATE TABLE v (a INT) USING deltalog LOCATION '{path}'")
     spark.sql("INSERT INTO v VALUES (1)")
     spark.sql("INSERT OVERWRITE v VALUES (2)")

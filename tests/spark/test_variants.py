@@ -16,7 +16,7 @@ FORCED = "spark.sql.variant.forceShreddingSchemaForTest"
 
 @pytest.fixture(params=["", "a int"])
 def session(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
-    """A session that would shred variants."""
+    """Returns a session whose settings would make Spark shred variants."""
     spark.conf.set(SHREDDING, "true")
     if request.param:
         spark.conf.set(FORCED, request.param)

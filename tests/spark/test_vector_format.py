@@ -45,7 +45,7 @@ SHAPES: dict[str, Rows] = {
 
 
 def with_runs(found: Rows) -> bytes:
-    """Returns a 32-bit bitmap of run containers only, as written by writers that optimize their bitmaps."""
+    """Returns a 32-bit bitmap that has only run containers, as writers produce that optimize their bitmaps."""
     heads, bodies = b"", []
     for key in np.unique(found >> 16):
         low = found[found >> 16 == key] & 0xFFFF
@@ -69,7 +69,7 @@ def portable(found: Rows, runs: bool) -> bytes:
 
 
 def native(found: Rows, order: str) -> bytes:
-    """Returns a vector in the format of the protocol's inline example, with an empty bucket."""
+    """Returns a deletion vector in the format of the protocol's inline example. One of its buckets is empty."""
     bitmaps = [vectors.bitmap(found)[16:], struct.pack("<II", 12346, 0)]
     return struct.pack(f"{order}II", MAGIC - 1, len(bitmaps)) + b"".join(
         struct.pack(f"{order}I", len(each)) + each for each in bitmaps
@@ -77,7 +77,7 @@ def native(found: Rows, order: str) -> bytes:
 
 
 class Readers:
-    """The two readers: a table of one file with an inline vector, read by Rust, and the Java class."""
+    """The two readers: the Rust core, which reads a table of one file with an inline vector, and the Java class."""
 
     def __init__(self, spark: SparkSession, path: Path) -> None:
         self._jvm = Jvm(spark.sparkContext._gateway)
@@ -111,7 +111,7 @@ class Readers:
         return None if found.last() >= ROWS else found
 
     def agree(self, vector: bytes, cardinality: int, random: np.random.Generator) -> bool:
-        """Checks that both readers agree on the vector; returns whether it is valid."""
+        """Checks that both readers agree on a vector, and returns whether it is valid."""
         expected, found = self.rust(vector, cardinality), self.java(vector, cardinality)
         assert (expected is None) == (found is None), (vector.hex(), cardinality)
         if expected is None:
@@ -152,7 +152,7 @@ def test_java_and_rust_agree_on_every_form_and_damage(readers: Readers, shape: s
         for length in (3, 11, len(vector) // 2, len(vector) - 1):
             assert not readers.agree(vector[:length], len(found), random)
         assert not readers.agree(vector + b"\0", len(found), random)
-        # Most of the structure is at the beginning.
+        # Changes are made mostly near the beginning, where most of the structure is.
         for at in [
             *random.integers(0, min(len(vector), 60), 12).tolist(),
             *random.integers(0, len(vector), 5).tolist(),
@@ -161,7 +161,7 @@ def test_java_and_rust_agree_on_every_form_and_damage(readers: Readers, shape: s
             damaged[at] ^= 1 << random.integers(0, 8)
             good += readers.agree(bytes(damaged), len(found), random)
     if shape != "one":
-        assert good > 0  # A changed value may still be valid.
+        assert good > 0  # A vector with a changed byte may still be valid.
 
 
 def test_row_numbers_beyond_32_bits_are_read(readers: Readers) -> None:
@@ -197,11 +197,11 @@ def table(tmp_path: Path) -> Path:
 
 
 def read(spark: SparkSession, path: Path) -> list[int]:
-    """Reads the table with Spark, and checks that Rust has the same result or error."""
+    """Reads the table with Spark, and checks that the Rust core has the same result or error."""
     try:
         found = spark.read.format("deltalog").load(str(path)).collect()
     except deltalog.DeltaError as error:
-        # The class of Spark's error is also a class of PySpark.
+        # The class of Spark's error is derived from one of deltalog's and one of PySpark's classes.
         kind = getattr(type(error), "_plain", type(error))
         with pytest.raises(kind, match=re.escape(str(error.path))):
             deltalog.DeltaTable(str(path)).to_arrow()
@@ -294,5 +294,5 @@ def test_rows_are_collected_in_any_order(
 
 
 def _signed(row: int) -> int:
-    """Returns the 32 bits as an int of Java."""
+    """Converts 32 bits to a Java int."""
     return row - (1 << 32) if row >= 1 << 31 else row

@@ -1,4 +1,6 @@
-"""Void columns: they are NULL in all rows, and data files do not contain them. Spark 4.0 cannot read them by itself."""
+"""Void columns are NULL in all rows, and data files do not contain them. Spark 4.0 cannot read such columns by
+itself.
+"""
 
 from __future__ import annotations
 

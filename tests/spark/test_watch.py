@@ -1,4 +1,4 @@
-"""When the JVM considers Python silent: `PythonWatch`, with a stub of Python in Java."""
+"""`PythonWatch` decides when the JVM treats the Python process as silent. A stub in Java replaces Python."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def outcomes(classes: Path, step: str, *options: str) -> dict[str, str]:
-    """Runs a step; returns the outcome of each of its calls."""
+    """Runs a step of the Java program, and returns the outcome of each of its calls."""
     java = ["java", "-XX:-MaxFDLimit", "-Dspark.deltalog.python.timeout=1500ms", *options]
     program = ["-cp", f"{classes}{os.pathsep}{JARS}", "io.deltalog.spark.Watch", step]
     done = subprocess.run(

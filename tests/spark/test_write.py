@@ -120,7 +120,7 @@ def test_tables_with_only_partition_columns_are_refused(spark: SparkSession, pat
 def test_failing_jobs_leave_neither_commits_nor_files(spark: SparkSession, path: str) -> None:
     spark.range(2).write.format("deltalog").save(path)
     before = data_files(path)
-    # The rows are in a single task. With several tasks, one might end just when the job fails.
+    # The rows are in a single task. With several tasks, one might end just as the job fails.
     failing = spark.range(100, numPartitions=1).select(
         sf.when(sf.col("id") == 99, sf.raise_error(sf.lit("boom")))
         .otherwise(sf.col("id"))
@@ -164,7 +164,8 @@ VALUES: dict[str, list[Any]] = {
         decimal.Decimal("-0.000000000000000001"),
     ],
     "date": [datetime.date(1, 1, 1), datetime.date(1970, 1, 1), datetime.date(9999, 12, 31)],
-    # The two moments of 2024-11-03 01:30 in New York, the session's time zone, and a microsecond before the epoch.
+    # In New York, the session's time zone, the time 2024-11-03 01:30 occurred twice. The third value is a microsecond
+    # before the epoch.
     "timestamp": [
         "2024-11-03T05:30:00.000001Z",
         "2024-11-03T06:30:00.000001Z",
@@ -185,7 +186,8 @@ def test_partition_values_are_exact_and_independent_of_the_time_zone(
 ) -> None:
     """PROTOCOL.md, "Partition Value Serialization".
 
-    There is a partition column of each type, and one row, and therefore one file, for each value and for nulls.
+    The table has a partition column of each type. There is one row, and therefore one file, for each value and for
+    nulls.
     """
     longest = max(len(VALUES[kind]) for kind in kinds)
     lines = [
@@ -206,7 +208,7 @@ def test_partition_values_are_exact_and_independent_of_the_time_zone(
     )
     both = found.join(data.withColumnsRenamed({name: f"wanted_{name}" for name in names}), "n")
     assert both.where(" AND ".join(f"{name} <=> wanted_{name}" for name in names)).count() == longest + 1
-    # The independent reader fails on negative decimals whose fraction has leading zeros.
+    # Negative decimals with leading zeros in the fraction are left out, because the independent reader fails on them.
     if kinds != ["decimal(38,18)"]:
         assert deltalake.DeltaTable(path).to_pyarrow_table().num_rows == longest + 1
 
@@ -238,7 +240,7 @@ def test_overwrites_may_read_the_same_table(spark: SparkSession, path: str) -> N
 
 
 def test_paths_are_not_urls(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark's paths are not escaped, so a percent sign is an ordinary character."""
+    """Paths in Spark are not URLs, so a percent sign is an ordinary character."""
     path = str(tmp_path / "50%25 of it")
     spark.range(3).selectExpr("id", "'%41' AS p").write.format("deltalog").partitionBy("p").save(path)
     assert Path(path, "_delta_log").is_dir()
@@ -247,7 +249,9 @@ def test_paths_are_not_urls(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_partition_value_may_have_the_character_zero(spark: SparkSession, path: str) -> None:
-    """Paths cannot contain this character, and Spark does not escape it: protocol, "Partition Value Serialization"."""
+    """A partition value may contain the character U+0000, although paths cannot, and although Spark does not escape
+    it. (Protocol, "Partition Value Serialization".)
+    """
     data = spark.createDataFrame([("a\0b", 1), ("\0", 2), ("%00", 3)], "p string, n int")
     data.write.format("deltalog").partitionBy("p").save(path)
     values = sorted(str(partition["p"]) for partition in DeltaTable(path).partitions())
@@ -259,7 +263,9 @@ def test_a_partition_value_may_have_the_character_zero(spark: SparkSession, path
 
 
 def test_values_that_do_not_fit_are_never_changed(spark: SparkSession, path: str) -> None:
-    """Spark's LEGACY casts would cut the number off, or make it NULL, and are refused for tables of all kinds."""
+    """Values that do not fit are never changed. Spark's LEGACY casts would truncate the number or make it NULL, so
+    they are refused for all kinds of tables.
+    """
     spark.sql(
         f"CREATE TABLE deltalog.`{path}` (k INT, g INT NOT NULL GENERATED ALWAYS AS (k + 1)) USING deltalog"
     )
@@ -296,7 +302,9 @@ def test_files_have_the_permissions_that_hadoop_is_asked_for(spark: SparkSession
 
 
 def test_directories_inherit_the_group_of_the_table(spark: SparkSession, path: str) -> None:
-    """If the bit setgid of a directory is set, new directories in it have the bit, too."""
+    """New directories have the group of the table's directory. If its setgid bit is set, new directories have the bit
+    as well.
+    """
     Path(path).mkdir()
     Path(path).chmod(0o2775)
     spark.createDataFrame([(1, "x", 1.5)], SCHEMA).write.format("deltalog").partitionBy("p").save(path)

@@ -29,7 +29,7 @@ def overwrite(data: DataFrame, path: str) -> None:
 
 @pytest.fixture
 def table(spark: SparkSession, path: str) -> Iterator[str]:
-    """The path of the table `based` with the ids 0 to 2."""
+    """Creates the table `based` with the ids 0 to 2, and returns its path."""
     spark.range(3).write.format("deltalog").option("path", path).saveAsTable("based")
     yield path
     spark.sql("DROP TABLE based")
@@ -55,7 +55,7 @@ def of_self_join(spark: SparkSession, path: str) -> DataFrame:
     return read(spark, path).alias("a").join(read(spark, path).alias("b"), "id")
 
 
-# Each function creates a DataFrame that stays at the current version of the table.
+# Each function returns a DataFrame that stays at the current version of the table.
 PLANS: dict[str, Callable[[SparkSession, str], DataFrame]] = {
     "filter": lambda spark, path: read(spark, path).where("id > 0"),
     "name": lambda spark, path: spark.table("based").where("id > 0"),
@@ -135,7 +135,9 @@ def test_the_oldest_version_in_the_plan_is_the_base(spark: SparkSession, table: 
 def test_other_tables_and_explicit_versions_are_not_the_base(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
-    """If the data comes from an explicitly requested version, the overwrite restores that version."""
+    """Reading other tables, or an explicitly requested version, does not determine the base of an overwrite. A user
+    who overwrites a table with one of its older versions wants to go back to it.
+    """
     other = str(tmp_path / "other")
     spark.range(7, 8).write.format("deltalog").save(other)
     rows = read(spark, other)
@@ -192,7 +194,9 @@ def test_the_id_of_a_table_may_be_any_text(spark: SparkSession, tmp_path: Path) 
 def test_a_dynamic_overwrite_is_based_on_what_its_rows_were_read_from(
     spark: SparkSession, tmp_path: Path, how: str
 ) -> None:
-    """The version is found even if rows are cached or an answer comes from the log alone."""
+    """A dynamic overwrite is based on the version from which its rows were read, even if rows are cached or an answer
+    comes from the log alone.
+    """
     path = str(tmp_path / "t")
     data = spark.createDataFrame([(1, 1), (2, 2)], "id long, p long")
     data.write.format("deltalog").partitionBy("p").save(path)
@@ -211,7 +215,9 @@ def test_a_dynamic_overwrite_is_based_on_what_its_rows_were_read_from(
 
 
 def test_the_option_names_the_base(spark: SparkSession, table: str) -> None:
-    """The option takes precedence over the version in the plan. Where it has no meaning, it is an error."""
+    """The option `baseVersion` has precedence over the version in the plan. For writes to which it does not apply, it
+    is an error.
+    """
     old = read(spark, table).where("id > 0")
     spark.range(100, 101).write.format("deltalog").mode("append").save(table)
     new = spark.range(7, 8).write.format("deltalog").mode("overwrite")
@@ -245,7 +251,7 @@ def test_the_option_is_not_kept_for_later_writes(spark: SparkSession, table: str
 
 
 def test_concurrent_appends_survive_overwrites(spark: SparkSession, table: str) -> None:
-    """Each write either is in the table or fails with an error."""
+    """Appends and overwrites run at the same time. Each write is either in the table, or has failed with an error."""
     start = Barrier(3)
 
     def append(first: int) -> None:

@@ -1,4 +1,4 @@
-"""The data that a write records with its commit: the progress of an application, and a text of the user."""
+"""Writes can record the progress of an application, and metadata of the user, in their commits."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -84,14 +84,16 @@ EMPTY_WRITES: dict[str, Callable[[SparkSession, str], Any]] = {
 
 @pytest.mark.parametrize("write", EMPTY_WRITES)
 def test_a_write_that_changes_nothing_commits_nothing(spark: SparkSession, path: str, write: str) -> None:
-    """This is as in the JVM connector, and as for DELETE, UPDATE and MERGE."""
+    """A write that changes nothing makes no commit, as in the JVM connector, and as with DELETE, UPDATE and MERGE."""
     spark.range(0).write.format("deltalog").save(path)
     EMPTY_WRITES[write](spark, path)
     assert deltalog.DeltaTable(path).version() == 0
 
 
 def test_an_empty_write_commits_all_else_that_it_changes(spark: SparkSession, path: str) -> None:
-    """An empty write can record the progress of an application, add columns, and remove the rows that it replaces."""
+    """A write without rows still commits everything else that it changes: it can record the progress of an
+    application, add columns, and remove the rows that it replaces.
+    """
     spark.range(3).write.format("deltalog").save(path)
     write(spark.range(0), 5).save(path)
     table = deltalog.DeltaTable(path)

@@ -1,4 +1,6 @@
-"""Statements through the methods of `DeltaTable`, for a classic session and for a client of Spark Connect."""
+"""Functions that run statements through the methods of `DeltaTable`. Tests use them in a classic session and in a
+Spark Connect client.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +12,7 @@ Scenario = Callable[[SparkSession, Any], DataFrame]
 
 
 def source(spark: SparkSession) -> DataFrame:
-    """The source has rows that match, rows that do not, and a NULL."""
+    """Returns a source for a MERGE, with rows that match, rows that do not match, and a NULL."""
     rows = [(i, f"m{i}") for i in range(200, 400, 5)]
     return spark.createDataFrame([*rows, (None, "null")], "id long, s string")
 
@@ -31,13 +33,13 @@ def delete_nothing(spark: SparkSession, table: Any) -> DataFrame:
 
 
 def update(spark: SparkSession, table: Any) -> DataFrame:
-    """The partition column changes, and values are cast to the types of the columns."""
+    """Updates the partition column, and assigns values that are cast to the types of their columns."""
     result: DataFrame = table.update("id < 50", {"s": sf.col("id") * 2, "p": "CAST(p + 10 AS BIGINT)"})
     return result
 
 
 def merge(spark: SparkSession, table: Any) -> DataFrame:
-    """All kinds of clauses, with columns of the same names on both sides."""
+    """Merges with all kinds of clauses. Both tables have columns of the same names."""
     given = source(spark)
     result: DataFrame = (
         table.alias("t")
@@ -69,7 +71,7 @@ def merge_from_itself(spark: SparkSession, table: Any) -> DataFrame:
 
 
 def delete_matches(spark: SparkSession, table: Any) -> DataFrame:
-    """Two clauses may delete the same row."""
+    """Merges a source where two rows match the same row, which may be deleted twice."""
     given = source(spark)
     result: DataFrame = (
         table.alias("t")
@@ -81,7 +83,7 @@ def delete_matches(spark: SparkSession, table: Any) -> DataFrame:
 
 
 def insert(spark: SparkSession, table: Any) -> DataFrame:
-    """Rows that the source has twice are inserted twice."""
+    """Merges a source that has a row twice, which is inserted twice."""
     given = source(spark)
     builder = table.alias("t").merge(given.union(given).alias("s"), "t.id <=> s.id")
     result: DataFrame = builder.whenNotMatchedInsert(values={"id": "s.id", "p": "1"}).execute()

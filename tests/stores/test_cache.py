@@ -172,8 +172,8 @@ def test_a_table_in_the_place_of_another_one(s3: S3Server, options: dict[str, st
 
 
 def test_processes_share_it_while_others_write(s3: S3Server, options: dict[str, str]) -> None:
-    """Several processes use the cache while others write. Each process sees all versions that existed when it opened
-    the table, and so does a forked child.
+    """Several processes use the cache while other writers commit. Each process sees all versions that existed when it
+    opened the table, and so does a forked child.
     """
     make_table(s3, 1)
     program = f"""

@@ -43,7 +43,9 @@ def in_backticks(name: str) -> str:
 
 
 def make_older(path: Path, kept: int) -> None:
-    """Makes all log files except those of the last `kept` versions forty days older. Their order stays the same."""
+    """Makes all log files forty days older, except for the last `kept` versions. The order of the files stays the
+    same.
+    """
     log = path / "_delta_log"
     newest = max(int(file.stem) for file in log.glob("*.json") if file.stem.isdigit())
     for file in log.iterdir():

@@ -43,7 +43,7 @@ def draw_replacement(rng: random.Random, table: RandomTable) -> str:
 
 
 def draw_rows(rng: random.Random, table: RandomTable, count: int) -> str:
-    """Draws rows with the table's columns, some of which occur twice."""
+    """Draws rows with the table's columns. Some rows occur twice."""
     rows = [[draw_literal(rng, kind) for kind in table.columns.values()] for _ in range(max(count, 1))]
     if count > 2 and rng.random() < 0.3:
         rows.append(rng.choice(rows))

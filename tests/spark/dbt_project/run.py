@@ -1,4 +1,4 @@
-"""Runs commands of dbt, one after another, in one session of Spark: `python run.py seed "run --select merged"`."""
+"""Runs several dbt commands in one Spark session: `python run.py seed "run --select merged"`."""
 
 import shlex
 import sys

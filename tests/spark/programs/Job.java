@@ -89,7 +89,7 @@ public class Job {
         .toList();
   }
 
-  /** Statements that do not concern deltalog need no Python. */
+  /** Statements that do not use deltalog's tables start no Python process. */
   private static void others() {
     step("parquet", () -> sql("CREATE TABLE o USING parquet AS SELECT 1 AS id"));
     step("read parquet", () -> sql("SELECT * FROM o"));
@@ -130,7 +130,7 @@ public class Job {
     step("sidecars", () -> sidecars().size());
   }
 
-  /** Returns the rows of a VACUUM, whose query uses the Python session. */
+  /** Returns the rows of a VACUUM, whose query uses the session in Python. */
   private static long vacuumed(SparkSession session) {
     session.sql(
         "CREATE TEMP VIEW found AS SELECT '/nowhere' AS path, 0L AS length, true AS isDir, 0L AS"
@@ -138,7 +138,7 @@ public class Job {
     return session.sql("VACUUM t USING INVENTORY (SELECT * FROM found) DRY RUN").count();
   }
 
-  /** Statements begin while an interpreter starts; it ends when the file `go` exists. */
+  /** Runs statements while a Python interpreter starts, which waits until the file `go` exists. */
   private static void waiters() throws Exception {
     List<Thread> threads =
         List.of("first", "second").stream()
@@ -178,7 +178,7 @@ public class Job {
         () -> sql("DELETE FROM t WHERE p = 'a'"));
   }
 
-  /** Executes a statement that calls `paused`, and another action during this call. */
+  /** Executes a statement that calls `paused`, and runs another action during this call. */
   private static Object whilePaused(Callable<Object> statement, Callable<Object> meanwhile)
       throws Exception {
     reached = new CountDownLatch(1);
@@ -251,7 +251,7 @@ public class Job {
     return true;
   }
 
-  /** Returns how many jobs remain after a while. Spark reports the ends of jobs with a delay. */
+  /** Returns how many jobs still run after a while. Spark reports their ends with a delay. */
   private static int activeJobs() throws InterruptedException {
     int active = 1;
     for (int attempt = 0; active > 0 && attempt < 100; attempt++) {
@@ -268,7 +268,7 @@ public class Job {
     return null;
   }
 
-  /** Python does not answer: its process is stopped during a job, and before a statement. */
+  /** The Python process is suspended during a job, and before a statement: it does not answer. */
   private static void silence() {
     step("create", () -> sql("CREATE TABLE s (id INT) USING deltalog"));
     step("stopped in a job", () -> whileJobWaits("INSERT INTO s SELECT paused(1)", Job::stop));
@@ -281,7 +281,7 @@ public class Job {
     step("waited in vain", () -> waitedInVain);
   }
 
-  /** A query continues after its Python process has died. */
+  /** A streaming query continues after its Python process has died. */
   private static void streams() {
     for (int value = 0; value < 3; value++) {
       spark.range(value, value + 1).write().format("deltalog").mode("append").saveAsTable("s");
@@ -314,7 +314,7 @@ public class Job {
     step("sidecars after the stream", () -> sidecars().size());
   }
 
-  /** Streams into tables, from the table of `streams`. */
+  /** Streams into tables, from the table that `streams` has created. */
   private static void sinks() {
     step(
         "sink",
@@ -344,7 +344,7 @@ public class Job {
         .trigger(Trigger.AvailableNow());
   }
 
-  /** Stops a query while its task waits. */
+  /** Stops a streaming query while its task waits. */
   private static Object stopped() throws Exception {
     String path = spark.conf().get("spark.sql.warehouse.dir") + "/stopped";
     reached = new CountDownLatch(1);
@@ -363,7 +363,7 @@ public class Job {
     return null;
   }
 
-  /** Uses each of the interpreters that an environment variable names, each in its own context. */
+  /** Uses each Python interpreter that an environment variable lists, in a context of its own. */
   private static void interpreters() throws Exception {
     for (String path : System.getenv("INTERPRETERS").split(File.pathSeparator)) {
       spark.stop();

@@ -28,7 +28,7 @@ public class Watch {
   private static final CountDownLatch goesOn = new CountDownLatch(1);
   private static final AtomicInteger silences = new AtomicInteger();
 
-  /** How the stub reacts to a ping: "answer", "wait", or "close". */
+  /** What the stub does with a ping: "answer", "wait" (for ever), or "close" (the connection). */
   private static volatile String ofPings = "answer";
 
   private static ServerSocket server;
@@ -53,7 +53,7 @@ public class Watch {
       default -> throw new IllegalArgumentException(steps[0]);
     }
     System.out.printf(SHOWN, "silences", silences.get());
-    System.exit(0); // py4j keeps a thread that is no daemon.
+    System.exit(0); // py4j keeps a non-daemon thread, so the program must exit explicitly.
   }
 
   private static Thread daemon(Action action) {
@@ -81,7 +81,7 @@ public class Watch {
         Socket socket = server.accept();
         daemon(() -> answer(socket));
       } catch (IOException e) {
-        Thread.sleep(10); // The port is closed, or no descriptor is free.
+        Thread.sleep(10); // The port is closed, or no file descriptor is free.
       }
     }
   }
@@ -142,14 +142,14 @@ public class Watch {
   /** This JVM has no free file descriptor when the ping begins. */
   private static void descriptors() throws Exception {
     Thread call = call("call", "held");
-    pinged.await(); // All classes are loaded.
+    pinged.await(); // From now on, all classes are loaded.
     List<FileInputStream> files = new ArrayList<>();
     try {
       while (true) {
         files.add(new FileInputStream("/dev/null"));
       }
     } catch (IOException e) {
-      Thread.sleep(milliseconds * 3 / 4); // A ping begins in this time.
+      Thread.sleep(milliseconds * 3 / 4); // A ping begins during this pause.
     }
     for (FileInputStream file : files) {
       file.close();
@@ -159,7 +159,7 @@ public class Watch {
     call.join();
   }
 
-  /** The ping is not answered, but another call is answered. */
+  /** The ping gets no answer, but another call gets one. */
   private static void answered() throws Exception {
     ofPings = "wait";
     Thread call = call("call", "held");
@@ -171,10 +171,10 @@ public class Watch {
     call.join();
   }
 
-  /** A call begins while a ping waits in vain. The call has its own time-out. */
+  /** A call begins while a ping waits without an answer. The call has its own time-out. */
   private static void begun() throws Exception {
-    // Later calls use the connections of these calls, because a new connection would be a sign of
-    // life.
+    // Later calls reuse the connections of these calls, because a successful new connection would
+    // show that the process is alive.
     for (Thread pair : List.of(call("one", "paired"), call("two", "paired"))) {
       pair.join();
     }
@@ -187,13 +187,13 @@ public class Watch {
     second.join();
   }
 
-  /** Each ping ends without an answer, and without a time-out. */
+  /** Each ping fails at once, without an answer and before the time-out. */
   private static void closed() throws Exception {
     ofPings = "close";
     call("call", "held").join();
   }
 
-  /** The port is closed, but something holds the connection of the call open. */
+  /** The port is closed, but the connection of the call is still open. */
   private static void gone() throws Exception {
     Thread call = call("call", "held");
     held.await();

@@ -1,4 +1,4 @@
-"""Helps with streams from a directory of Parquet files into a table. Each file is a batch."""
+"""Helpers for streams that read a directory of Parquet files, one file per batch, and write to a table."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Batches:
 
 
 def write(frame: DataFrame, checkpoint: Path, mode: str = "append") -> DataStreamWriter:
-    """Returns the writer of a query that ends when it has written all batches."""
+    """Returns a stream writer whose query ends when it has written all batches."""
     writer = frame.writeStream.format("deltalog").outputMode(mode).trigger(availableNow=True)
     return writer.option("checkpointLocation", str(checkpoint))
 
@@ -56,7 +56,7 @@ def written(path: str | Path) -> Rows:
 
 
 def history(path: str | Path) -> list[str]:
-    """Returns the operations of all commits, oldest first."""
+    """Returns the names of the operations in the table's history, oldest first."""
     return [commit["operation"] for commit in reversed(DeltaTable(path).history())]
 
 

@@ -1,10 +1,10 @@
-"""Runs a stream from one table to another in many small batches, and prints how much memory is used from time to time.
+"""Runs a stream from one table to another in many small batches, and prints the used memory from time to time.
 
     python -m tests.spark.streams.endurance DIRECTORY BATCHES
 
-Each line of the output is a JSON object: the number of finished batches, and the megabytes that this process and the
-heap of the JVM use after a garbage collection. Spark keeps records of past batches, jobs and stages. They are limited
-to a small number here, so that they do not hide a leak.
+Each line of the output is a JSON object with the number of finished batches, and with the memory of this process and
+of the JVM's heap after a garbage collection, in megabytes. Spark keeps records of past batches, jobs and stages. Their
+number is limited here, so that they do not hide a leak.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from deltalog import write_deltalake
 
 SAMPLES = 6
 FEW = "20"
-# Spark's usual one starts twenty processes for each batch where Hadoop has no native library.
+# Without Hadoop's native library, Spark's default class for checkpoint files starts twenty processes for each batch.
 CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 KEPT = (
     "spark.sql.streaming.numRecentProgressUpdates",

@@ -1,10 +1,10 @@
-"""Runs a stream from one table to another, and kills its processes at a certain step.
+"""Runs a stream from one table to another, and kills its own processes at a given step.
 
     python -m tests.spark.streams.kills DIRECTORY STEP VICTIM
 
-DIRECTORY has the tables `source` and `target`, and the checkpoint. VICTIM is the process to kill: `jvm`, `python` (this
-process), or `both`. STEP is a name of `STEPS`, or a number of seconds after the start of the stream. If the stream ends
-before it reaches the step, the program ends normally.
+DIRECTORY contains the tables `source` and `target`, and the checkpoint. VICTIM is the process to kill: `jvm`, `python`
+(this process), or `both`. STEP is a name of `STEPS`, or a number of seconds after the start of the stream. If the
+stream ends before it reaches the step, the program ends normally.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from deltalog.spark.bridge.stream_sources import StreamSourceCalls
 from deltalog.spark.streams import sink
 from deltalog.spark.write import job
 
-# The calls at which the process dies: the owner of a function, its name, and when it dies.
+# The function calls at which the process can die: the object that has the function, its name, and when the process
+# dies.
 STEPS: dict[str, tuple[Any, str, str]] = {
     "the end of the batch is known": (StreamSourceCalls, "latest", "after"),
     "the offsets are in the checkpoint": (StreamSourceCalls, "batch", "before"),
@@ -45,7 +46,7 @@ STEPS: dict[str, tuple[Any, str, str]] = {
 
 
 def stream(spark: SparkSession, directory: Path) -> StreamingQuery:
-    """Starts the stream. It has a batch for each file of the source, and ends with the newest version."""
+    """Runs the stream with one batch per file of the source, until it has read the newest version."""
     reader = spark.readStream.format("deltalog").option("startingVersion", 0).option("maxFilesPerTrigger", 1)
     writer = reader.load(str(directory / "source")).writeStream.format("deltalog").trigger(availableNow=True)
     writer = writer.option("checkpointLocation", str(directory / "checkpoint"))
@@ -53,7 +54,7 @@ def stream(spark: SparkSession, directory: Path) -> StreamingQuery:
 
 
 class Death:
-    """Kills this process, its JVM, or both, at a certain call."""
+    """Kills this process, its JVM, or both, at a given call."""
 
     def __init__(self, jvm: int, victim: str, target: Path) -> None:
         self._jvm, self._victim, self._target = jvm, victim, target
@@ -71,7 +72,7 @@ class Death:
         setattr(owner, name, getattr(self, when)(getattr(owner, name)))
 
     def come_after(self, batches: float, started: float) -> None:
-        """Dies after a number of batches. How long the first one takes is guessed from the start of the process."""
+        """Kills the processes after a number of seconds, counted from about the start of the first batch."""
         remaining, part = divmod(batches, 1)
         begun = [started]
         asked = StreamSourceCalls.latest
@@ -99,7 +100,7 @@ class Death:
         return done
 
     def during(self, work: Callable[..., Any]) -> Callable[..., Any]:
-        """Dies as soon as the call has written a new file: a data file or a commit, depending on the call."""
+        """Kills the processes as soon as the call has written a new file, which is a data file or a commit."""
         pattern = "*.parquet" if work.__name__ == "run_job" else "_delta_log/*.json"
 
         def watched(*arguments: Any, **named: Any) -> Any:
@@ -135,7 +136,7 @@ def main(directory: Path, step: str, victim: str) -> None:
     except Exception:  # noqa: BLE001 (the exit status shows it)
         traceback.print_exc()
     finally:
-        # If the JVM was killed, a normal exit would wait for threads that wait for the JVM.
+        # After the JVM was killed, a normal exit would hang, because some threads wait for the JVM.
         os._exit(status)
 
 

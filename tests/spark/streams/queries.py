@@ -41,12 +41,12 @@ def batches(frame: DataFrame, checkpoint: Path, **trigger: Any) -> Batches:
 
 
 def ids(found: Batches) -> list[list[Any]]:
-    """Returns the values of the first column, for each batch."""
+    """Returns the values of the first column in each batch."""
     return [[row[0] for row in rows] for rows in found]
 
 
 def append(spark: SparkSession, path: Path | str, *files: range) -> None:
-    """Makes an append with one file for each of `files`."""
+    """Appends rows in one commit, with one data file for each item of `files`."""
     for values in files:
         frame = spark.range(values.start, values.stop, 1, 1)
         frame.write.format("deltalog").mode("append").save(str(path))
@@ -57,7 +57,7 @@ def _count(rows: DataFrame, number: int) -> None:
 
 
 def failure(frame: DataFrame, checkpoint: Path) -> tuple[Exception, str]:
-    """Returns the error of a query that fails: the exception that Python raises, and Spark's text of it."""
+    """Runs a query that must fail. Returns the exception that Python raises, and Spark's text about it."""
     query = start(frame, checkpoint, _count, availableNow=True)
     with pytest.raises(Exception) as raised:  # noqa: PT011 (the caller looks at it)
         query.awaitTermination()
@@ -67,7 +67,7 @@ def failure(frame: DataFrame, checkpoint: Path) -> tuple[Exception, str]:
 
 
 def offsets(checkpoint: Path) -> list[str]:
-    """Returns the offsets in the checkpoint of a query with one source, in the order of its batches."""
+    """Returns the offsets of all batches in the checkpoint of a query with one source."""
     files = sorted((checkpoint / "offsets").glob("[0-9]*"), key=lambda file: int(file.name))
     return [file.read_text().splitlines()[-1] for file in files]
 

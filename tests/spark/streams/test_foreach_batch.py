@@ -1,4 +1,4 @@
-"""`foreachBatch`: the user's function writes to tables and runs statements for each batch of a stream."""
+"""In `foreachBatch`, the user's function writes to tables and runs statements for each batch of a stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Step = Callable[[DataFrame, int], None]
 
 @pytest.fixture
 def batches(tmp_path: Path) -> Batches:
-    """Two batches. The second one changes a row of the first and adds a row."""
+    """Returns two batches. The second batch changes a row of the first batch and adds a row."""
     made = Batches(tmp_path / "batches")
     made.add(id=[1, 2], v=["a", "b"])
     made.add(id=[2, 3], v=["B", "c"])
@@ -47,7 +47,7 @@ def merge_by_sql(session: SparkSession, path: str, batch: DataFrame) -> None:
         batch.createOrReplaceTempView("updates")
         session.sql(MERGE.format(path=path, source="updates"))
     else:
-        # A temporary view of the batch's session does not exist in other sessions.
+        # A temporary view that the function creates in the batch's session does not exist in other sessions.
         batch.createOrReplaceGlobalTempView("updates")
         session.sql(MERGE.format(path=path, source="global_temp.updates"))
 
@@ -63,7 +63,9 @@ def test_foreach_batch_can_merge(
     merge: Callable[..., None],
     is_outer: bool,
 ) -> None:
-    """The function may use the batch's session, which is a copy, or the session that started the stream."""
+    """The function may use the batch's session, which is a copy of the stream's session, or the session that started
+    the stream.
+    """
     spark.sql(f"CREATE TABLE deltalog.`{path}` (id BIGINT, v STRING) USING deltalog")
 
     def step(batch: DataFrame, _: int) -> None:
@@ -106,7 +108,9 @@ def merge(batch: DataFrame, number: int, path: str) -> None:
 
 
 def in_transaction(session: SparkSession, number: int) -> None:
-    """Statements have no options, so the application and its version are settings of the batch's session."""
+    """Runs a statement with an application and its version. SQL statements have no options, so these are settings of
+    the batch's session.
+    """
     session.conf.set("spark.databricks.delta.write.txnAppId", "job")
     session.conf.set("spark.databricks.delta.write.txnVersion", number)
 
@@ -147,7 +151,7 @@ def test_a_write_that_an_application_has_recorded_is_not_repeated(
 def test_an_error_of_the_function_ends_the_query(
     spark: SparkSession, batches: Batches, tmp_path: Path, path: str
 ) -> None:
-    """The exception of the query has only its text, as for every error of such a function."""
+    """As with every error in such a function, the exception of the query contains only the text of the error."""
     spark.sql(f"CREATE TABLE deltalog.`{path}` (id BIGINT) USING deltalog")
 
     def step(batch: DataFrame, _: int) -> None:

@@ -1,4 +1,4 @@
-"""Stream readers and writers of the Python data source, used without a session, as in Spark's Python processes."""
+"""Uses the stream readers and writers of the Python data source without a session, as Spark's Python processes do."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ FEED = {"delta.enableChangeDataFeed": "true"}
 
 
 def open_reader(path: Path, **options: str) -> StreamReader:
-    """Returns a reader as Spark makes one: it asks the source for its columns, pickles it, and then makes a reader."""
+    """Returns a stream reader, made as Spark does it: the source is asked for its columns and pickled before it makes
+    the reader.
+    """
     source = DeltalogDataSource({"path": str(path), "numPartitions": "3", **options})
     schema = source.schema()
     reader = pickle.loads(pickle.dumps(source)).streamReader(schema)  # noqa: S301
@@ -37,11 +39,11 @@ def open_reader(path: Path, **options: str) -> StreamReader:
 
 
 def latest(reader: StreamReader, start: Offset, *, is_limited: bool = False) -> Offset:
-    """Returns the end of the next batch. Calls the reader as the installed release of Spark does."""
+    """Asks the reader for the end of the next batch, in the way of the installed Spark release."""
     if not HAS_LIMITS:
         reader.partitions(
             start, start
-        )  # With this call, older releases tell the reader where the query continues.
+        )  # Older releases make this call first, to tell the reader where the query continues.
         return reader.latestOffset()
     from pyspark.sql.streaming.datasource import ReadAllAvailable
 
@@ -51,7 +53,7 @@ def latest(reader: StreamReader, start: Offset, *, is_limited: bool = False) -> 
 
 
 def rows(reader: StreamReader, start: Offset, end: Offset) -> Rows:
-    """Reads each partition with a pickled copy, as workers do."""
+    """Returns the rows of a batch. Each partition is read with a pickled copy of the reader, as in Spark's workers."""
     found = []
     for partition in reader.partitions(start, end):
         copy = pickle.loads(pickle.dumps((reader.read, partition)))  # noqa: S301
@@ -82,7 +84,7 @@ def test_rows_of_snapshot_and_commits(tmp_path: Path) -> None:
     assert rows(reader, end, next_end) == [{"id": 1, "p q": "x"}]
     reader.stop()
 
-    again = open_reader(tmp_path)  # Another process repeats the first batch, after more commits.
+    again = open_reader(tmp_path)  # Another process repeats the first batch after further commits.
     assert rows(again, begin, end) == first
     assert latest(again, end) == next_end
 
@@ -124,7 +126,7 @@ def test_change_feeds_are_divided_between_workers(tmp_path: Path) -> None:
     assert {row["_change_type"] for row in found} == {"insert", "update_preimage", "update_postimage"}
     late = open_reader(tmp_path, readChangeFeed="true", startingVersion="3")
     assert len(rows(late, {}, latest(late, {}))) == 4 + 2
-    # Only a first batch needs the starting version. A stream that continues does not miss it.
+    # Only the first batch needs the starting version, so a stream that continues does not need it to exist.
     DeltaTable(tmp_path).create_checkpoint()
     for version in range(7):
         (tmp_path / f"_delta_log/{version:020}.json").unlink()
@@ -135,7 +137,9 @@ def test_change_feeds_are_divided_between_workers(tmp_path: Path) -> None:
 
 
 def test_a_stream_that_starts_with_the_next_commit(tmp_path: Path) -> None:
-    """The offset of an empty batch records which commit is the next, so that it is the same after a restart."""
+    """The offset of an empty batch records which commit comes next, so a restarted stream begins with the same
+    commit.
+    """
     add(tmp_path, 1)
     reader = open_reader(tmp_path, startingVersion="latest")
     first = latest(reader, {})
@@ -146,7 +150,7 @@ def test_a_stream_that_starts_with_the_next_commit(tmp_path: Path) -> None:
 
 
 def test_schema_changes(tmp_path: Path) -> None:
-    """Each of two consecutive schema changes ends a query once, and the next query continues."""
+    """Each of two consecutive schema changes ends the query once, and the next run of the query continues."""
     add(tmp_path, 1)
     reader = open_reader(tmp_path)
     end = latest(reader, {})
@@ -191,7 +195,7 @@ def test_batch_reads_refuse_options_of_streams(tmp_path: Path) -> None:
 
 @pytest.fixture
 def task(monkeypatch: pytest.MonkeyPatch) -> Callable[[int | None], None]:
-    """Makes this process look like a task of Spark, for the batch with a given number."""
+    """Makes this process look like a Spark task of the batch with this number."""
 
     def begin(batch: int | None) -> None:
         known = (
@@ -205,7 +209,7 @@ def task(monkeypatch: pytest.MonkeyPatch) -> Callable[[int | None], None]:
 
 
 def write(path: Path, batch: int, *parts: list[int], **options: str) -> None:
-    """Writes a batch as Spark's processes do. Each part is the data of one task."""
+    """Writes a batch as Spark's processes do. Each part contains the data of one task."""
     schema = open_schema()
     writer = DeltalogDataSource({"path": str(path), **options}).streamWriter(schema, False)
     started = pickle.dumps(writer)
@@ -242,7 +246,9 @@ def test_a_batch_is_written_only_once(tmp_path: Path, task: Callable[[int | None
 def test_a_batch_that_another_process_has_written_at_the_same_time(
     tmp_path: Path, task: Callable[[int | None], None]
 ) -> None:
-    """Two processes run the same query. The tasks do not see that the batch is recorded, but the commit does."""
+    """Two processes run the same query. When the tasks run, the batch is not recorded yet, but the commit notices that
+    it is.
+    """
     task(0)
     schema = open_schema()
     writers = [DeltalogDataSource({"path": str(tmp_path)}).streamWriter(schema, False) for _ in range(2)]

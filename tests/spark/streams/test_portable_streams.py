@@ -1,4 +1,4 @@
-"""Streams of the Python data source and of classic sessions, which share tables and checkpoints."""
+"""Streams of the Python data source and of classic sessions can use the same tables and checkpoints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ONE_FILE = {"maxFilesPerTrigger": "1"} if HAS_LIMITS else {}
 
 @pytest.fixture(scope="module")
 def portable(spark: SparkSession) -> str:
-    """The format name of the Python data source. In this session, `deltalog` is the classic source."""
+    """Returns the format name of the Python data source, because `deltalog` is the classic source in this session."""
 
     class Portable(
         DeltalogDataSource
@@ -52,7 +52,7 @@ def started(
 
 
 def run(spark: SparkSession, form: str, directory: Path, **options: str) -> StreamingQuery:
-    """Runs the directory's stream up to the newest version, with the source and sink of one of the two formats."""
+    """Runs a stream up to the newest version, with one of the two formats as source and sink."""
     frame = spark.readStream.format(form).options(**options).load(str(directory / "source"))
     return ended(started(frame, form, directory / "checkpoint", directory / "target"))
 
@@ -60,7 +60,9 @@ def run(spark: SparkSession, form: str, directory: Path, **options: str) -> Stre
 def test_a_checkpoint_can_be_used_by_the_other_source(
     spark: SparkSession, portable: str, tmp_path: Path
 ) -> None:
-    """If the release of Spark lets sources limit their batches, one switch is in the middle of the snapshot."""
+    """The stream switches between the two sources. If the Spark release lets sources limit their batches, one switch
+    is in the middle of the snapshot.
+    """
     source, target = tmp_path / "source", tmp_path / "target"
     add(source, 1, 2)
     add(source, 3)
@@ -71,7 +73,7 @@ def test_a_checkpoint_can_be_used_by_the_other_source(
     add(source, 6)
     DeltaTable(source).optimize.compact()
     run(spark, portable, tmp_path, **ONE_FILE)
-    run(spark, "deltalog", tmp_path)  # There is nothing new.
+    run(spark, "deltalog", tmp_path)  # This run finds no new rows.
     found = files(target)
     repeat_batch(tmp_path / "checkpoint", len(offsets(tmp_path / "checkpoint")) - 1)
     run(spark, portable, tmp_path)  # Spark repeats a batch that the table has recorded.
@@ -95,7 +97,7 @@ def test_a_checkpoint_can_be_used_by_the_other_source(
 
 
 def test_two_streams_write_one_table(spark: SparkSession, portable: str, tmp_path: Path) -> None:
-    """Both streams try to create the table, and then wait for more rows."""
+    """Two streams start at the same time. Both try to create the table, and then wait for more rows."""
     add(tmp_path / "source", 1, 2)
     frame = spark.readStream.format(portable).load(str(tmp_path / "source"))
     writers = [

@@ -1,4 +1,4 @@
-"""A stream of many small batches does not use more and more memory, neither in Python nor in the JVM."""
+"""The memory of a stream with many small batches does not keep growing, neither in Python nor in the JVM."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import ROOT
 
 BATCHES = 300
-# The allowed growth of memory in MB. A leak of 60 KB per batch exceeds it.
+# The maximum growth of memory in MB. A leak of 60 KB per batch would exceed it.
 SLACK = 12
 
 

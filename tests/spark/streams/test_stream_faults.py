@@ -1,7 +1,7 @@
-"""Streams with a wrong option, checkpoint, log or file.
+"""Streams fail cleanly if an option, a checkpoint, the log or a file is wrong.
 
-The query fails with an error of deltalog that says what to do, and `exception()` has its text. Nothing is half-written,
-and no row is silently left out.
+The query fails with a deltalog error that says what to do, and `exception()` contains its text. No batch is
+half-written, and no row is silently left out.
 """
 
 import contextlib
@@ -189,7 +189,9 @@ def test_a_vacuumed_file_ends_the_stream_and_nothing_is_written(
 def test_a_stream_begins_with_the_next_commit_of_its_first_run(
     spark: SparkSession, tmp_path: Path, path: str
 ) -> None:
-    """The query may stop before there is such a commit, or while it handles the batch with this commit."""
+    """A stream that starts with the next commit still starts with this commit if its first run stopped early: before
+    the commit was made, or during its batch.
+    """
 
     def latest(**options: Any) -> DataFrame:
         return stream(spark, path, startingVersion="latest", **options)

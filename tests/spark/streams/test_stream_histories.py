@@ -1,4 +1,4 @@
-"""Streams of tables with random histories, with random limits and restarts: each row is read once."""
+"""Streams read each row exactly once, for random histories of tables, with random limits and restarts."""
 
 import random
 from pathlib import Path

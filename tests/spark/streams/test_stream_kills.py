@@ -1,4 +1,6 @@
-"""Streams whose processes are killed at any step: every row is written once, and no batch is committed twice."""
+"""If the processes of a stream are killed at any step, every row is still written once, and no batch is committed
+twice.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ KILLS = int(os.environ.get("DELTALOG_KILLS", "10"))
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A directory with the table that a stream reads. Each version of the table is a batch."""
+    """Creates a directory with the table that the stream reads. Each version of the table becomes a batch."""
     for number in range(BATCHES):
         rows = pa.table({"id": pa.array(range(number * ROWS, number * ROWS + ROWS), pa.int64())})
         write_deltalake(tmp_path / "source", rows, mode="append")
@@ -57,7 +59,9 @@ def check(directory: Path, batches: int = BATCHES) -> None:
 
 @pytest.mark.oldest
 def test_a_batch_is_written_once_whenever_the_processes_die(spark: SparkSession, directory: Path) -> None:
-    """Kills at the two most dangerous steps: files without a commit, and a commit that Spark does not know."""
+    """The processes are killed at the two most dangerous steps: when files are written but not committed, and when the
+    commit is made but Spark has not recorded it.
+    """
     for step, victim in (("tasks write", "both"), ("the batch is committed", "jvm")):
         assert kill(directory, step, victim)
     ended(stream(spark, directory))
@@ -68,7 +72,7 @@ def test_a_batch_is_written_once_whenever_the_processes_die(spark: SparkSession,
 @pytest.mark.oldest
 @pytest.mark.timeout(900)
 def test_the_processes_die_at_each_step(spark: SparkSession, directory: Path) -> None:
-    """The same query is killed at one step, restarted, killed at the next step, and so on."""
+    """The same query is killed at the first step, restarted, killed at the second step, and so on."""
     for step in STEPS:
         assert kill(directory, step), step
     ended(stream(spark, directory))

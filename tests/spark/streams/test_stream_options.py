@@ -76,7 +76,9 @@ def test_a_checkpoint_has_precedence_over_the_starting_version(
 
 def test_options_for_commits_that_change_rows(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(4), range(4, 8))
-    spark.sql(f"DELETE FROM deltalog.`{path}` WHERE id < 4")  # A whole file.
+    spark.sql(
+        f"DELETE FROM deltalog.`{path}` WHERE id < 4"
+    )  # A DELETE of all rows of a file, which removes the file.
     spark.sql(f"DELETE FROM deltalog.`{path}` WHERE id = 5")
 
     def of(name: str, **options: Any) -> list[Any]:
@@ -136,7 +138,9 @@ def test_a_schema_of_the_user_must_match_the_table(spark: SparkSession, tmp_path
 def test_a_restart_does_not_read_a_finished_batch_again(
     spark: SparkSession, tmp_path: Path, path: str
 ) -> None:
-    """When a query is restarted, Spark asks for the last batch again, but does not use it."""
+    """When a query is restarted, Spark asks for the plan of the last batch again, but does not run it, so its files
+    are not read.
+    """
     append(spark, path, range(1), range(1, 2), range(2, 3))
     assert ids(batches(stream(spark, path, startingVersion=1), tmp_path / "cp")) == [[1, 2]]
     spark.sql(f"OPTIMIZE deltalog.`{path}`")

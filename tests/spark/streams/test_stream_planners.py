@@ -1,4 +1,4 @@
-"""The planners of batches. Another process can make the same planner from its key."""
+"""The objects that plan the files of a batch. Another process can make an equal planner from its key."""
 
 from collections.abc import Iterator
 from pathlib import Path

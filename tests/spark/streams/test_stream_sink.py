@@ -36,7 +36,7 @@ def checkpoint(tmp_path: Path) -> Path:
 
 
 def numbers(batches: Batches, *firsts: int) -> None:
-    """Adds a batch of three consecutive numbers for each of `firsts`, beginning with this number."""
+    """For each number in `firsts`, adds a batch of three consecutive numbers that begins with it."""
     for first in firsts:
         batches.add(id=[first, first + 1, first + 2])
 
@@ -56,7 +56,7 @@ def test_each_batch_is_one_commit(spark: SparkSession, batches: Batches, checkpo
     log = (Path(path) / "_delta_log" / f"{1:020}.json").read_text().splitlines()
     [info] = [json.loads(line)["commitInfo"] for line in log if "commitInfo" in line]
     assert info["isBlindAppend"]
-    # The next run continues. A run without new rows commits nothing.
+    # The next run of the query continues. A run without new rows commits nothing.
     numbers(batches, 20)
     for _ in range(2):
         ended(write(batches.read(spark), checkpoint).start(path))
@@ -83,7 +83,7 @@ def test_a_repeated_batch_is_neither_written_nor_computed(
 def test_complete_mode_replaces_all_rows_in_one_commit(
     spark: SparkSession, batches: Batches, checkpoint: Path, path: str
 ) -> None:
-    """The session's setting for overwrites does not matter."""
+    """The output mode complete replaces all rows, whatever the session's setting for overwrites of partitions is."""
     batches.add(k=["a", "b"], n=[1, 2])
     batches.add(k=["b", "c"], n=[3, 4])
     sums = batches.read(spark).groupBy("k").agg(sf.sum("n").alias("n"))
@@ -124,7 +124,7 @@ def test_to_table_creates_the_table(
         assert [table.partitionColumns for table in tables] == [["p"], [], []]
         assert [table.clusteringColumns for table in tables] == [[], ["p"], []]
         assert tables[2].properties["delta.appendOnly"] == "true"
-        # Spark also passes clustering columns as a property.
+        # Spark passes the clustering columns a second time, as a property.
         assert not any(name.startswith("__") for table in tables for name in table.properties)
         assert DeltaTable(location).version() == 2
         for name in ("of_stream_p", "of_stream_c", "of_stream_n"):
@@ -149,7 +149,7 @@ def test_to_table_creates_the_table(
 def test_a_refused_stream_creates_no_table(
     spark: SparkSession, batches: Batches, checkpoint: Path, tmp_path: Path
 ) -> None:
-    """There is no entry in the catalog and no file, regardless of where the table would be created."""
+    """A refused stream leaves no catalog entry and no file, wherever its table would have been created."""
     numbers(batches, 0)
     frame, place = batches.read(spark), tmp_path / "elsewhere"
     counts = frame.groupBy("id").count()
@@ -170,7 +170,7 @@ def test_a_refused_stream_creates_no_table(
         assert not place.exists()
         assert not Path(managed, "refused_stream").exists()
     try:
-        # The streams that were refused before have no effect.
+        # The refused streams have not changed anything.
         ended(write(frame, checkpoint).toTable("refused_stream"))
         assert spark.table("refused_stream").count() == 3
         with pytest.raises(UnsupportedFeatureError, match="output mode update"):
@@ -298,7 +298,7 @@ def test_the_rules_of_the_table_apply(
     version = DeltaTable(path).version()
     batches.add(n=[1, 2], label=["a", "b"])
     batches.add(n=[3], label=["c"])
-    # As in other writes, a constant NULL does not count as a value of a generated column.
+    # As in other writes, a column that is always NULL does not count as a value for a generated column.
     nothing = batches.read(spark).withColumn("twice", sf.lit(None).cast("int"))
     ended(write(nothing, checkpoint).start(path))
     rows = written(path)
@@ -314,7 +314,7 @@ def test_the_rules_of_the_table_apply(
 
 
 def test_errors_name_the_table(spark: SparkSession, batches: Batches, checkpoint: Path, path: str) -> None:
-    """A stream raises the same error as a batch write. Listeners of the query get its text."""
+    """A stream raises the same error as a batch write, and listeners of the query get the text of the error."""
     numbers(batches, 0)
     spark.sql(f"CREATE TABLE deltalog.`{path}` (other INT) USING deltalog")
     query = write(batches.read(spark), checkpoint).start(path)
@@ -409,13 +409,15 @@ def test_optimised_writes_and_auto_compaction_apply_to_batches(
 def test_two_streams_that_create_a_clustered_table_at_one_path(
     spark: SparkSession, batches: Batches, checkpoint: Path, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second stream begins before the first has committed. It fails, and appends when it is started again."""
+    """The second stream begins before the first stream has committed. It fails, and appends its rows when it is
+    started again.
+    """
     numbers(batches, 0, 10)
     frame = batches.read(spark)
     others = iter([checkpoint / "first"])
 
     class Slow:
-        """Begins the creation of the table, and then lets the other stream create it."""
+        """Pauses the creation of the table after it has begun, so that the other stream creates the table first."""
 
         @staticmethod
         def define(*arguments: Any) -> Any:

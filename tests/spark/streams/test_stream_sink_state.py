@@ -1,4 +1,6 @@
-"""Queries with state: from table to table, they give the same rows and progress as from Parquet to Parquet files."""
+"""Stateful queries from one table to another give the same rows and progress as between directories of Parquet
+files.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ def transformed(events: DataFrame) -> DataFrame:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
     class Running(StatefulProcessor):
-        """Returns the sum of the values of each key so far."""
+        """A stateful function that returns the sum of a key's values so far."""
 
         def init(self, handle: StatefulProcessorHandle) -> None:
             self._sum = handle.getValueState("sum", "total bigint")
@@ -74,7 +76,7 @@ def transformed(events: DataFrame) -> DataFrame:
     )
 
 
-# Each query, and whether it needs the RocksDB state store.
+# Each query, with whether it needs the RocksDB state store.
 QUERIES: dict[str, tuple[Query, bool]] = {
     "windows": (windows, True),
     "sessions": (sessions, False),
@@ -130,7 +132,7 @@ def test_a_query_with_state_gives_the_same_rows_as_over_parquet(
     if needs_rocks:
         spark.conf.set(STORE, ROCKS)
     try:
-        # The last batch is handled by a second run, which continues with the state of the first.
+        # A second run processes the last batch, and continues with the state of the first run.
         for first in (0, 30, 90):
             add(batches, table, first)
             if first == 0:

@@ -1,6 +1,6 @@
 """Queries that are stopped while they write a batch.
 
-Nothing is half-written, nothing is committed later, and the next run of the query writes the batch once.
+No batch is half-written or committed after the stop, and the next run of the query writes the batch exactly once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Stop:
         self.is_reached.set()
         thread: Any = self._spark._jvm.java.lang.Thread  # type: ignore[union-attr]
         until = time.monotonic() + PATIENCE
-        # A call that Python makes while it serves the JVM runs in the thread of the query.
+        # If Python is called by the JVM, a call back into the JVM runs on the thread of the query.
         while not thread.currentThread().isInterrupted():
             assert time.monotonic() < until
             time.sleep(0.01)
@@ -50,8 +50,8 @@ class Stop:
         return done
 
 
-# The functions after which a batch waits, each as its owner and its name. The first returns before any row is computed,
-# the second after the job, and the third when the commit can no longer be stopped.
+# The functions after which a batch waits, each given as an object and a name. The first function returns before any
+# row is computed, the second after the job, and the third when the commit can no longer be stopped.
 PLACES: dict[str, tuple[Any, str]] = {
     "checked": (sink, "begin_on"),
     "written": (job, "run_job"),

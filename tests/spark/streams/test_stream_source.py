@@ -101,7 +101,7 @@ def test_files_of_a_batch_are_pruned_by_partitions_and_by_statistics(
     assert "PartitionFilters: [isnotnull(p" in by_partition
     by_statistics = plan_of(stream(spark, path).where("id >= 25"), tmp_path / "b")
     assert "[stream to v3, 2 of 6 files" in by_statistics
-    for first in (30, 40):  # A commit of several files, after the snapshot.
+    for first in (30, 40):  # The commit after the snapshot has several files.
         frame = spark.range(first, first + 10, 1, 2).withColumn("p", sf.col("id") % 2)
         frame.write.format("deltalog").mode("append").partitionBy("p").save(path)
     in_tail = plan_of(stream(spark, path).where("id = 44"), tmp_path / "b")
@@ -129,7 +129,7 @@ def test_table_features_apply_to_the_snapshot_and_to_later_commits(
 
 @pytest.mark.newest
 def test_deletion_vectors_of_a_later_version_apply(spark: SparkSession, tmp_path: Path, path: str) -> None:
-    """The table gets deletion vectors while the stream reads with the protocol with which it began."""
+    """The table gets deletion vectors while a stream reads it that began when the protocol did not have them."""
     append(spark, path, range(4))
     seen: list[list[int]] = []
     frame = stream(spark, path, ignoreChanges="true")
@@ -169,6 +169,6 @@ def test_progress_has_the_metrics_of_the_backlog(spark: SparkSession, tmp_path: 
     assert [int(source["metrics"]["numVersionsOutstanding"]) for source in sources] == [1, 1, 0]
     size = [int(source["metrics"]["numBytesOutstanding"]) for source in sources]
     assert size[0] > size[1] > size[2] == 0
-    # The offset is a dict or a text, depending on the release.
+    # The offset is a dict or a string, depending on the Spark release.
     newest = [re.search(r"reservoirVersion\W+(\d+)", str(source["latestOffset"])) for source in sources]
     assert {found and found[1] for found in newest} == {"3"}

@@ -1,4 +1,4 @@
-//! Counts and bounds from the log equal those of the rows that a scan returns (protocol: "Per-file Statistics",
+//! Counts and bounds from the log agree with the rows that a scan returns (protocol: "Per-file Statistics",
 //! "Deletion Vectors").
 
 use std::collections::BTreeMap;

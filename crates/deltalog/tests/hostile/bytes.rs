@@ -106,7 +106,7 @@ fn read_rows(storage: &Storage) {
     let _ = scan.with_threads(1).read(files).take_while(Result::is_ok).take(1000).count();
 }
 
-/// Calls `read` on mutated tables, each of which has one damaged file.
+/// Calls `read` on mutated tables. Each table has one damaged file.
 fn fuzz_tables(target: &str, wanted: impl Fn(&str) -> bool + Copy, read: impl Fn(&Storage)) {
     let is_small = |table: &&Files| table.len() < 24 && table.values().map(Vec::len).sum::<usize>() < 200_000;
     let tables: Vec<&Files> =

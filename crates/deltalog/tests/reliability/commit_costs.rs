@@ -11,7 +11,7 @@ use deltalog_testkit::store::FaultyStore;
 use crate::common::store::{Call, Op};
 use crate::common::{add, append, empty, environment, metadata_line, newest, overwrite, table, write_commit};
 
-/// The first id of an environment. It is high, because ids must differ from those of earlier commits.
+/// The first id of an environment. It is high, because ids must differ from the ids of earlier commits.
 fn other_ids() -> Environment {
     Environment::system().with_sleep(|_| {})
 }

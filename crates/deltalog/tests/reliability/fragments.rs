@@ -346,7 +346,7 @@ fn two_writes_that_count_conflict_and_given_values_are_free() {
     assert_eq!(numbers(&storage), [5, 70]);
 }
 
-/// If the identity column accepts values, some rows of a task may have a value and others may lack one.
+/// If the identity column accepts values, a task may have both rows with a value and rows without.
 #[test]
 fn a_task_counts_only_the_rows_that_lack_a_value() {
     let (_directory, storage) = table();

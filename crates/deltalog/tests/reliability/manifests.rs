@@ -171,7 +171,7 @@ fn a_commit_stands_whatever_becomes_of_its_manifests() {
     }
 }
 
-/// After several writers have committed concurrently, the manifests are those of the newest version.
+/// After several writers have committed concurrently, the manifests list the files of the newest version.
 #[test]
 fn manifests_of_several_writers_are_those_of_the_newest_version() {
     let (_store, storage) = partitioned(&[(ENABLED, "true")]);

@@ -266,7 +266,11 @@ fn a_write_that_was_done_before_has_no_effect() {
         let mut request = request(mode);
         request.app_transactions = vec![SetTransaction::new("a", version)];
         let late = PendingWrite::begin_on(&read, request, &Environment::system()).unwrap().unwrap();
-        assert_eq!(applied(late), (version, version, won), "{mode:?} based on a snapshot that was read before");
+        assert_eq!(
+            applied(late),
+            (version, version, won),
+            "{mode:?} based on a snapshot that was read before"
+        );
         assert_eq!(Snapshot::open(&storage, None).unwrap().version(), won);
         assert_eq!(data_files(&storage), number + 2, "the files of the writes without effect are deleted");
     }

@@ -131,8 +131,8 @@ fn good_statistics_stay() {
     assert_eq!(newest(&storage).version(), version);
 }
 
-/// Protocol: "Per-file Statistics". Bounds become tight. The number of rows is still that of the data file, including
-/// deleted rows.
+/// Protocol: "Per-file Statistics". Bounds become tight. The number of rows still counts all rows of the data file,
+/// including deleted ones.
 #[test]
 fn statistics_of_files_with_deleted_rows_are_those_of_the_others() {
     let (_directory, storage) = table(&[]);

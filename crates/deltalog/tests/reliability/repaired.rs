@@ -100,7 +100,7 @@ fn grow(path: &PathBuf) {
     });
 }
 
-/// Creates a table with a file of ten rows, one of which is deleted, and a second file.
+/// Creates a table with a file of ten rows, where one row is deleted, and a second file.
 fn two_files() -> (TempDir, Storage) {
     let (directory, storage) = table(&[]);
     append(&storage, ROWS..2 * ROWS);

@@ -148,7 +148,7 @@ fn missing_files_are_named_and_nothing_is_committed() {
     assert_eq!(ids(&newest(&storage)), (10..20).collect::<Vec<i64>>());
 }
 
-/// After a RESTORE, schema, properties and domains are those of the earlier version, but the protocol keeps its
+/// A RESTORE brings back the schema, the properties and the domains of the earlier version, but the protocol keeps its
 /// features.
 #[test]
 fn the_table_is_described_as_it_was() {

@@ -35,7 +35,7 @@ pub(super) const WEEK_MS: i64 = 7 * DAY_MS;
 /// example.
 const VECTOR: &str = "ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin";
 
-/// The names of files, some of which belong to the table.
+/// The names of the files. Only some of them belong to the table.
 const FILES: [&str; 14] = [
     "plain.parquet",
     "d=1/a b.parquet",

@@ -99,7 +99,7 @@ fn actor<'a>(part: &'a Part, queue: &'a Behind, history: &'a History, cast: &'a 
     if part.has_background { actor.with_second(move |second| queue.follow(second)) } else { actor }
 }
 
-/// Performs the verbs of `part` for one day, and after a pause of some days those of the next day.
+/// Performs the verbs of `part` for one day, pauses for some days, and performs the verbs of the next day.
 fn play_part(part: &Part, session: &mut Session<'_>, cast: &Cast) {
     let process = session.process;
     let next_day_ms = Process::BEGINNING_MS + cast.pause_days * DAY_MS;

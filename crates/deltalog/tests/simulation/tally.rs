@@ -94,7 +94,9 @@ impl Tally {
         gaps.extend((self.behind == 0).then(|| "no background work was done after a commit".to_owned()));
         gaps.extend((self.deleted == 0).then(|| "no commit was cleaned up".to_owned()));
         gaps.extend((self.moves == 0).then(|| "no rows were moved".to_owned()));
-        gaps.extend((self.followed == 0).then(|| "no delete has found its rows after they were moved".to_owned()));
+        gaps.extend(
+            (self.followed == 0).then(|| "no delete has found its rows after they were moved".to_owned()),
+        );
         gaps
     }
 }

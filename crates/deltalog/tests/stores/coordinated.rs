@@ -220,8 +220,7 @@ fn expired_entries_are_not_needed() {
     assert_eq!(servers.entries().len(), 1);
 }
 
-/// Compares the requests of a commit with a coordinator to those of a commit that uses the store's own conditional
-/// writes.
+/// Compares the requests of a commit with a coordinator and of a commit that uses the store's own conditional writes.
 #[test]
 fn an_append_asks_little() {
     let servers = servers(false);

@@ -118,7 +118,7 @@ fn many_partitions_are_read_as_ranges_at_the_same_time() {
     assert_eq!(walked(&storage, "").len(), 1_000);
     let requests = server.take_requests();
     assert_eq!(count(&requests, Kind::List), requests.len());
-    // The requests are one page of everything and 11 pages of prefixes, each of which leads to four ranges of two
+    // The requests are one page of everything and 11 pages of prefixes. Each of these leads to four ranges of two
     // pages. There is no request for the log.
     assert!(requests.len() <= 1 + 11 + 11 * 4 * 2, "{}", requests.len());
     // This latency is long enough even for a busy machine.

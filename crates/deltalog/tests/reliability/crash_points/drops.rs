@@ -39,7 +39,7 @@ fn table_with(property: (&str, &str)) -> (FaultyStore, Storage) {
     (store, storage)
 }
 
-/// Creates a table with one file of five rows, of which the rows 0, 2 and 4 are not deleted.
+/// Creates a table with one file of five rows, where only the rows 0, 2 and 4 are not deleted.
 fn table_with_deleted_rows() -> (FaultyStore, Storage) {
     let (store, storage) = table_with(("delta.enableDeletionVectors", "true"));
     let mut request = WriteRequest::new(schema(), SaveMode::Overwrite);
