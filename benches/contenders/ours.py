@@ -22,7 +22,7 @@ COLUMNS = ["path", "size", "partition_values"]
 
 
 def _count(files: Any) -> int:
-    """Reads the stream batch by batch, without holding it."""
+    """Reads the stream batch by batch, and keeps no batch in memory."""
     return sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(files))
 
 
@@ -58,7 +58,7 @@ def store_scan(watch: Watch, table: str, options: dict[str, str]) -> dict[str, A
 def list_held(watch: Watch, table: str) -> dict[str, Any]:
     before = peak_bytes()
     with watch("held"):
-        # Not `pa.table`, which imports pandas first.
+        # `pa.table` is not used, because it would import pandas first.
         files = pa.RecordBatchReader.from_stream(DeltaTable(table).files(columns=COLUMNS)).read_all()
     watch.note("held", "heap_bytes", peak_bytes() - before)
     return {"files": files.num_rows, "bytes": pc.sum(files["size"]).as_py()}
@@ -89,7 +89,9 @@ def checkpoint(watch: Watch, table: str) -> dict[str, Any]:
 
 
 def checkpoint_again(watch: Watch, table: str, commits: str) -> dict[str, Any]:
-    """The files of the newest version are listed afterwards, from the second checkpoint alone."""
+    """Writes two V2 checkpoints. Afterwards it lists the files of the newest version, to check that the second
+    checkpoint has them all.
+    """
     opened = DeltaTable(table)
     with watch("whole"):
         opened.create_checkpoint()
@@ -146,11 +148,11 @@ def store_unanswered(
 
 
 def broad(watch: Watch, table: str) -> dict[str, Any]:
-    """Each operation on a table of some columns, and on one of ten times as many."""
+    """Measures each operation on a table with a number of columns, and on a table with ten times as many."""
     answers: dict[str, Any] = {}
     for which in ("narrow", "broad"):
         path = f"{table}/{which}"
-        # Keeping a table in memory is not part of the measurement.
+        # The cached table is dropped, because keeping tables in memory is not part of the measurement.
         added = many_columns.rows(len(DeltaTable(path).schema().fields))
         with watch(f"open, {which}"):
             opened = DeltaTable(path)
