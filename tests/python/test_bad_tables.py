@@ -123,7 +123,7 @@ def without(kind: str) -> Callable[[bytes], bytes]:
 @pytest.mark.parametrize(
     ("version", "damage", "said"),
     [
-        (2, torn, "torn.*died while writing.*restore the file"),
+        (2, torn, "cut off.*died while writing.*restore the file"),
         (2, lambda _: b"", "empty.*died while writing"),
         (2, lambda text: b"\x00" * len(text), "line 1"),
         (2, lambda _: b'{"add":{"path":"\xff"}}', "line 1"),

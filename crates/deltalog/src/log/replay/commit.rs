@@ -292,7 +292,7 @@ mod tests {
     fn a_truncated_last_line_is_reported_with_its_number() {
         let error = Commit::parse(b"{\"commitInfo\":{}}\n{\"add\":{\"path\":\"a", 3, 0).unwrap_err();
         assert_eq!(error.line(), Some(2));
-        assert!(error.to_string().contains("torn"), "{error}");
+        assert!(error.to_string().contains("cut off"), "{error}");
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl<'a> ActionLine<'a> {
             Err(error) => {
                 let (message, hint) = match error.is_eof() {
                     true => (
-                        "the line is torn",
+                        "the line is cut off",
                         "its writer died while writing; restore the file, or read a version before it",
                     ),
                     false => (
