@@ -8,7 +8,7 @@ use super::beneath::Refused;
 use crate::error::{Error, ErrorKind};
 
 impl Storage {
-    /// Returns the error for an error of the local file system.
+    /// Converts an I/O error of the local file system to an error of this crate.
     pub(super) fn io_error(&self, path: &str, error: io::Error) -> Error {
         if let Some(refused) = Refused::of(&error) {
             return self.refused(path, refused);

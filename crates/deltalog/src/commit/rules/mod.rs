@@ -50,25 +50,25 @@ pub(super) struct Winner<'a> {
 /// A rule: returns the reason why a transaction conflicts with a commit, if it does.
 type Rule = fn(&Mine<'_>, &Winner<'_>) -> Result<Option<ConflictReason>>;
 
-/// The transaction conflicts if the other commit …
+/// The rules, in the order in which they are checked.
 const RULES: [Rule; 9] = [
-    // … sets another protocol.
+    // The other commit sets another protocol.
     protocol,
-    // … sets the metadata, except for changes that do not affect writers.
+    // The other commit sets the metadata, and the change affects writers.
     metadata::check,
-    // … records progress of the same application.
+    // The other commit records progress of the same application.
     applications,
-    // … changes the same metadata domain, or one that the transaction depends on.
+    // The other commit changes the same metadata domain, or one that the transaction depends on.
     domains::check,
-    // … adds rows that the transaction should have read.
+    // The other commit adds rows that the transaction should have read.
     appends::check,
-    // … adds a file that the transaction objects to (see `objection`).
+    // The other commit adds a file that the transaction objects to (see `objection`).
     objections,
-    // … removes a file that the transaction has read.
+    // The other commit removes a file that the transaction has read.
     reads,
-    // … removes a file that the transaction removes.
+    // The other commit removes a file that the transaction removes, too.
     deletes,
-    // … belongs to a VACUUM, and the transaction brings back files that were removed.
+    // The other commit belongs to a VACUUM, and the transaction adds files that an earlier version has removed.
     vacuums,
 ];
 

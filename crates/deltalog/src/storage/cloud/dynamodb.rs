@@ -33,11 +33,11 @@ const TEMP_PATH: &str = "tempPath";
 const COMPLETE: &str = "complete";
 const EXPIRE_TIME: &str = "expireTime";
 
-/// How many times a request is sent at most.
+/// The maximum number of times that a request is sent.
 const TRIES: u32 = 4;
 /// The pause before a request is sent for the second time. It doubles each time after that.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// How many times the state of a new table is requested at most, and the pause in between.
+/// The maximum number of requests for the state of a new table, and the pause between two of them.
 const LOOKS: u32 = 200;
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
 

@@ -141,6 +141,8 @@ struct HdfsSettings {
 }
 
 impl HdfsSettings {
+    /// Reads the settings from the options of the store.
+    ///
     /// # Errors
     /// `InvalidArgument` for an unknown name. The hint suggests the known name that is most similar.
     fn of(options: &[(&str, &str)]) -> Result<Self> {

@@ -118,6 +118,8 @@ pub(super) struct Retries {
 }
 
 impl Options {
+    /// Collects the options of a store. The names may be in upper or lower case.
+    ///
     /// # Errors
     /// `InvalidArgument` if an option is given in two spellings with different values.
     pub(super) fn new<'a>(options: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {

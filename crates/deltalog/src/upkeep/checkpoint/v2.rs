@@ -32,7 +32,7 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::upkeep::derived::take_back_if_gone;
 
-/// Of this many checkpoints, one has the classic name.
+/// One of this many successive checkpoints has the classic name.
 const CLASSIC_EVERY: u64 = 10;
 
 /// The maximum number of actions that `_last_checkpoint` repeats, and also of sidecars.

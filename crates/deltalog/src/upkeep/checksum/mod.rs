@@ -35,8 +35,8 @@ use super::derived::put_derived;
 use super::duties::Duties;
 use running::extended;
 
-/// The maximum total size in bytes of the commits of a table without a checkpoint up to which, if no checksum is known,
-/// the files are counted. A snapshot has these commits in memory.
+/// The files of a table are counted if no checksum is known, the table has no checkpoint, and its commits have at most
+/// this total size in bytes. A snapshot has these commits in memory, so this takes little time.
 const SMALL_LOG: u64 = 1 << 20;
 
 /// A checksum that was derived without counting files.
