@@ -27,9 +27,9 @@ use crate::values::stats::{IndexedColumns, indexed, leaf_columns};
 
 /// The table property that lists the columns for which new files have Bloom filters.
 pub(crate) const COLUMNS: &str = "deltalog.bloomFilterColumns";
-/// The table property for the rate of false positives of Bloom filters, between 0 and 1.
+/// The table property with the rate of false positives of Bloom filters, between 0 and 1.
 const RATE: &str = "deltalog.bloomFilterFpp";
-/// The table property for the expected number of distinct values in a row group, which determines the size of Bloom
+/// The table property with the expected number of distinct values in a row group, which determines the size of Bloom
 /// filters.
 const VALUES: &str = "deltalog.bloomFilterNdv";
 
