@@ -1,7 +1,8 @@
 """Tables as datasets of Ray: `deltalog.ray.read(table)`, and datasets as tables: `deltalog.ray.write(dataset, table)`.
 
-A read task is a task of a scan, which knows its size and reads the columns and rows that the dataset selects. In a
-write, tasks write files, and one commit makes all of them part of the table. Works from Ray 2.60.
+A read task is a task of deltalog's scan. Its size is known in advance, and it reads only the columns and rows that the
+dataset selects. In a write, Ray tasks write files, and one commit adds all of them to the table. Requires Ray 2.60 or
+later.
 """
 
 from collections.abc import Mapping
@@ -35,17 +36,17 @@ def read(
     credential_provider: CredentialProvider | None = None,
     **options: Any,
 ) -> "ray.data.Dataset":
-    """Returns the rows of a table as a dataset of Ray.
+    """Returns the rows of a table as a Ray dataset.
 
-    The dataset keeps the version that is the newest now, or the version that a `DeltaTable` shows. Tasks read only the
-    columns that `select_columns` selects, and skip files and pages without rows that `filter(expr=...)` selects. They
-    do not read the log. The order of the rows is not defined.
+    The dataset always reads the version that is the newest at the time of this call, or the version at which the
+    `DeltaTable` is opened. Tasks read only the columns that `select_columns` selects, and skip files and pages in which
+    no rows meet the condition of `filter(expr=...)`. They do not read the log. The order of the rows is not defined.
 
     Args:
         table: a table, or its path or URL. A `DeltaTable` may be opened at any version.
         columns: the columns to read; all if None.
-        predicate: selects rows, by SQL or tuples as in `DeltaTable.to_arrow`. Files and pages without such rows are
-            not read.
+        predicate: a condition that selects rows, as SQL or as tuples, as in `DeltaTable.to_arrow`. Files and pages
+            without such rows are not read.
         storage_options: the options of the store, for a path or URL, and for the tasks. Ray sends them with the tasks.
             Without them, tasks use the credentials of their own environment.
         credential_provider: returns credentials for the store, see `DeltaTable`. It is sent with the tasks, too.
@@ -61,7 +62,7 @@ def read(
 
     parts = Parts.of(table, predicate, storage_options, credential_provider)
     names = columns_argument(columns)
-    parts.schema(names)  # Raises an error for a wrong argument now.
+    parts.schema(names)  # Raises errors for wrong arguments now, instead of in the tasks.
     dataset: ray.data.Dataset = data.read_datasource(TableDatasource(parts, names), **options)
     return dataset
 
@@ -77,19 +78,19 @@ def write(
     concurrency: int | None = None,
     **options: Any,
 ) -> int | AlreadyApplied | None:
-    """Computes a dataset of Ray and writes its rows as one commit.
+    """Computes a Ray dataset and writes its rows in one commit.
 
     Tasks write files, and do not read the log. If anything fails, nothing is committed, and the files are deleted. If
-    Ray runs a task twice, the commit keeps the files of one run and deletes those that the other run has written. A
-    task that is still running when another task has failed may leave a file that no version contains, until VACUUM
-    deletes it.
+    Ray runs a task twice, the commit keeps the files of one run and deletes the files of the other run. If a task is
+    still running when another task fails, it may leave a file that does not belong to any version; VACUUM deletes it
+    later.
 
     Args:
         dataset: the dataset. Its rows may have been read from the same table.
-        table_or_uri: as for `write_deltalake`. A table with identity columns that the dataset lacks is refused.
-        schema: the schema of the rows: a `Schema`, or anything with `__arrow_c_schema__`. By default it is the table's,
-            or the dataset's if there is no table yet or `schema_mode` is given; Ray may have to compute some rows to
-            find it out.
+        table_or_uri: as for `write_deltalake`. The call fails if the table has identity columns that the dataset lacks.
+        schema: the schema of the rows: a `Schema`, or anything with `__arrow_c_schema__`. The default is the schema of
+            the table, or the schema of the dataset if there is no table yet or `schema_mode` is given; Ray may have to
+            compute some rows to determine it.
         storage_options: the options of the store, for a path or URL, and for the tasks. Ray sends them with the tasks.
             Without them, tasks use the credentials of their own environment.
         credential_provider: returns credentials for the store, see `DeltaTable`. It is sent with the tasks, too.
@@ -98,12 +99,12 @@ def write(
         options: more arguments of `begin_write`, such as `mode="append"` or `partition_by`.
 
     Returns:
-        As `write_deltalake`: the version that was committed, `AlreadyApplied`, or None. In the last two cases there was
+        As `write_deltalake`: the committed version, `AlreadyApplied`, or None. For `AlreadyApplied` and None there was
         nothing to do, and the dataset was not computed.
 
     Raises:
         ExtraRequiredError: Ray is not installed.
-        DeltaError: as `begin_write` and `DistributedWrite.commit`. An error in a task is raised as an error of Ray.
+        DeltaError: as `begin_write` and `DistributedWrite.commit`. An error in a task is raised as a Ray error.
     """
     data: Any = required("ray.data", "deltalog.ray", _INSTALL)
     from deltalog.ray_data import TableDatasink
@@ -121,7 +122,7 @@ def write(
 
 
 def _schema(dataset: "ray.data.Dataset") -> Any:
-    """Returns the schema of the rows of a dataset as Arrow's."""
+    """Returns the Arrow schema of a dataset's rows."""
     import pyarrow
 
     schema = dataset.schema()

@@ -1,4 +1,6 @@
-"""The classes by which Ray reads and writes tables. Only `deltalog.ray` imports them, when Ray is there."""
+"""The classes through which Ray reads and writes tables. Only `deltalog.ray` imports this module, when Ray is
+installed.
+"""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -17,20 +19,23 @@ from deltalog.table.tasks import ScanTask
 __all__ = ["TableDatasink", "TableDatasource"]
 
 _PLACEHOLDER = pyarrow.schema([pyarrow.field("__bsp_stub", pyarrow.null())])
-"""The column of blocks that need no columns, as for a count: a block of Ray without columns has no rows.
+"""The name of a column for blocks that need no columns, for example to count rows: Ray would see no rows in a block
+without columns.
 
-Ray's own sources use this name, which Ray hides from users.
+Ray's own data sources use this name, and Ray does not show the column to users.
 """
 
 
 class _Read(NamedTuple):
-    """The scan that the tasks execute, and what they do with its rows."""
+    """The scan that the tasks execute, and how they filter its rows and choose columns."""
 
     parts: Parts
     columns: list[str]
     """The columns that the scan returns."""
     filter: Any
-    """The filter that a task applies to these rows, as an expression of pyarrow. None if the scan has applied it."""
+    """The filter that a task applies to the rows of the scan, as a pyarrow expression. None if the scan has applied
+    it.
+    """
     kept: list[str]
     """The columns that a task returns."""
 
@@ -51,17 +56,19 @@ class TableDatasource(Datasource):  # type: ignore[misc]
         return True
 
     def supports_predicate_pushdown(self) -> bool:
-        """Returns True. Ray passes the parts of a filter that can be an expression of pyarrow, and keeps the rest."""
+        """Returns True. Ray passes the parts of a filter that can be converted to a pyarrow expression, and applies the
+        other parts itself.
+        """
         return True
 
     def estimate_inmemory_data_size(self) -> int:
-        """Returns the size of the files, which are smaller than the rows in memory."""
+        """Returns the total size of the files in bytes. The rows take more memory than this."""
         return self._parts.size()
 
     def get_read_tasks(
         self, parallelism: int, per_task_row_limit: int | None = None, data_context: Any = None
     ) -> list[Any]:
-        """Returns at most `parallelism` tasks, which know the columns and the filter that Ray has passed."""
+        """Returns at most `parallelism` tasks, with the columns and the filter that Ray has passed to this source."""
         read = self._read()
         schema = (
             pyarrow.schema([self._schema.field(name) for name in read.kept]) if read.kept else _PLACEHOLDER
@@ -107,7 +114,7 @@ class TableDatasource(Datasource):  # type: ignore[misc]
 def _blocks(
     credentials: Credentials, task: ScanTask, schema: pyarrow.Schema, selection: Any
 ) -> Iterator[pyarrow.Table]:
-    """Yields the rows of a task. If there are none, yields one table without rows, which shows their columns."""
+    """Yields the rows of a task. If there are none, yields one empty table, from which Ray learns the columns."""
     is_empty = True
     for batch in credentials.batches(task, None):
         rows = pyarrow.Table.from_batches([batch])
@@ -123,7 +130,7 @@ def _blocks(
 
 
 class TableDatasink(Datasink[Fragment]):  # type: ignore[misc]
-    """Writes blocks as files of a distributed write. The fragments are there when all tasks have ended."""
+    """Writes blocks as files of a distributed write. The fragments are complete when all tasks have ended."""
 
     def __init__(self, task: WriteTask, credentials: Credentials) -> None:
         super().__init__()
