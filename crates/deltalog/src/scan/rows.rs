@@ -21,6 +21,7 @@ mod faults;
 mod file;
 mod footer;
 mod groups;
+mod masks;
 mod older_types;
 mod pages;
 mod places;
@@ -59,6 +60,9 @@ use views::schema_with_views;
 /// The number of footers that are read concurrently. It may exceed the number of cores, because the threads mostly
 /// wait for the store.
 const FOOTER_THREADS: usize = 8;
+
+/// The maximum number of rows of a batch, unless the caller sets it.
+const BATCH_ROWS: usize = 8192;
 
 /// A data file to read.
 #[derive(Debug, Clone)]
@@ -183,7 +187,7 @@ impl RowScan {
             storage,
             resolver,
             columns,
-            batch_rows: 8192,
+            batch_rows: BATCH_ROWS,
             batch_bytes,
             threads,
             limit: None,

@@ -22,6 +22,7 @@ mod z85;
 use std::ops::{Range, RangeInclusive};
 
 use roaring::RoaringTreemap;
+use roaring::bitmap::Iter;
 
 use crate::error::{Error, Result};
 
@@ -61,23 +62,29 @@ impl DeletionVector {
     /// Returns the deleted rows among `rows` as non-empty ranges in ascending order. A range may begin where the
     /// previous one ends.
     pub fn ranges(&self, rows: Range<u64>) -> impl Iterator<Item = RangeInclusive<u64>> {
-        self.rows
-            .bitmaps()
-            .filter_map(move |(key, bucket)| {
-                // A bucket covers 2^32 rows. This is the first row of the bucket.
-                let first = u64::from(key) << u32::BITS;
-                let start = u32::try_from(rows.start.saturating_sub(first)).ok()?;
-                let last = rows.end.checked_sub(1)?.checked_sub(first)?;
-                let last = u32::try_from(last).unwrap_or(u32::MAX);
-                let mut deleted = bucket.range(start..=last.max(start));
-                let ranges = std::iter::from_fn(move || deleted.next_range());
-                (start <= last).then_some(
-                    ranges.map(move |range| {
-                        first + u64::from(*range.start())..=first + u64::from(*range.end())
-                    }),
-                )
-            })
-            .flatten()
+        self.buckets(rows).flat_map(|(first, mut deleted)| {
+            std::iter::from_fn(move || deleted.next_range())
+                .map(move |range| first + u64::from(*range.start())..=first + u64::from(*range.end()))
+        })
+    }
+
+    /// Returns the deleted rows among `rows` in ascending order. If few of them are adjacent, this is several times as
+    /// fast as [`DeletionVector::ranges`].
+    pub(crate) fn rows_within(&self, rows: Range<u64>) -> impl Iterator<Item = u64> {
+        self.buckets(rows).flat_map(|(first, deleted)| deleted.map(move |row| first + u64::from(row)))
+    }
+
+    /// Returns the parts of the vector that may have rows among `rows`: the number of a part's first row, and the deleted
+    /// rows, which are counted from there.
+    fn buckets(&self, rows: Range<u64>) -> impl Iterator<Item = (u64, Iter<'_>)> {
+        self.rows.bitmaps().filter_map(move |(key, bucket)| {
+            // A bucket covers 2^32 rows. This is the first row of the bucket.
+            let first = u64::from(key) << u32::BITS;
+            let start = u32::try_from(rows.start.saturating_sub(first)).ok()?;
+            let last = rows.end.checked_sub(1)?.checked_sub(first)?;
+            let last = u32::try_from(last).unwrap_or(u32::MAX);
+            (start <= last).then(|| (first, bucket.range(start..=last)))
+        })
     }
 
     /// Returns the number of deleted rows among `rows`.

@@ -279,7 +279,8 @@ proptest! {
         let mut expected = rows;
         expected.remove_range(between.end..);
         expected.remove_range(..between.start);
-        prop_assert_eq!(vector.count(between), expected.len());
+        prop_assert_eq!(vector.count(between.clone()), expected.len());
+        prop_assert_eq!(vector.rows_within(between).collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>());
         prop_assert_eq!(found, expected);
     }
 

@@ -22,6 +22,7 @@ use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::RowSelection;
 
 use super::file::{OpenFile, Opener, Source};
+use super::masks;
 use super::projected;
 use super::row_ids::RowNumbers;
 use super::selection::SelectedRows;
@@ -222,7 +223,7 @@ impl FileBatches {
         let wanted = match wanted {
             wanted if mask.count_set_bits() == mask.len() => wanted,
             None => Some(RowSelection::from_boolean_buffer(mask)),
-            Some(wanted) => Some(wanted.and_then(&RowSelection::from_boolean_buffer(mask))),
+            Some(wanted) => Some(masks::within(&wanted, mask)),
         };
         if reads_again {
             let mut leaves = [file.first.as_slice(), &file.rest].concat();

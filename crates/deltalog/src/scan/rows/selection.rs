@@ -124,50 +124,52 @@ impl SelectedRows {
             Self::Only(vector) => (vector.as_ref(), true),
         };
         let rows = groups.iter().map(|group| group.end - group.start).sum::<u64>();
-        let runs = groups.iter().map(|group| vector.ranges(group.clone()).count() as u64).sum::<u64>();
+        let most_runs = rows / BITS_OF_A_RUN;
+        let runs = groups.iter().flat_map(|group| vector.ranges(group.clone()));
+        // There may be millions of them.
+        let runs = runs.zip(0..=most_runs).count() as u64;
         if runs == 0 && !names_wanted {
             return Ok(None);
         }
-        let mut selection = match rows < runs.saturating_mul(BITS_OF_A_RUN) {
-            true => Builder::Mask(BooleanBufferBuilder::new(count(rows)?)),
-            false => Builder::Runs(Vec::new()),
-        };
-        for group in groups {
-            let mut next = group.start;
-            for range in vector.ranges(group.clone()) {
-                selection.append(range.start() - next, !names_wanted)?;
-                selection.append(range.end() - range.start() + 1, names_wanted)?;
-                next = range.end() + 1;
-            }
-            selection.append(group.end - next, !names_wanted)?;
-        }
-        Ok(Some(selection.finish()))
+        Ok(Some(if runs > most_runs {
+            mask(vector, groups, names_wanted)?
+        } else {
+            self::runs(vector, groups, names_wanted)?
+        }))
     }
 }
 
-enum Builder {
-    Mask(BooleanBufferBuilder),
-    Runs(Vec<RowSelector>),
+/// Returns the selection as one bit for each row.
+fn mask(vector: &DeletionVector, groups: &[Range<u64>], names_wanted: bool) -> Result<RowSelection> {
+    let rows = groups.iter().map(|group| group.end - group.start).sum::<u64>();
+    let mut mask = BooleanBufferBuilder::new(count(rows)?);
+    mask.append_n(count(rows)?, !names_wanted);
+    let mut first = 0;
+    for group in groups {
+        for row in vector.rows_within(group.clone()) {
+            mask.set_bit(count(first + row - group.start)?, names_wanted);
+        }
+        first += group.end - group.start;
+    }
+    Ok(RowSelection::from_boolean_buffer(mask.finish()))
 }
 
-impl Builder {
-    fn append(&mut self, rows: u64, is_wanted: bool) -> Result<()> {
-        match (count(rows)?, self) {
-            (0, _) => {}
-            (rows, Self::Mask(mask)) => mask.append_n(rows, is_wanted),
-            (rows, Self::Runs(runs)) => {
-                runs.push(if is_wanted { RowSelector::select(rows) } else { RowSelector::skip(rows) })
-            }
+/// Returns the selection as runs of rows that are selected or skipped.
+fn runs(vector: &DeletionVector, groups: &[Range<u64>], names_wanted: bool) -> Result<RowSelection> {
+    let run = |rows, is_wanted| -> Result<RowSelector> {
+        Ok(if is_wanted { RowSelector::select(count(rows)?) } else { RowSelector::skip(count(rows)?) })
+    };
+    let mut runs = Vec::new();
+    for group in groups {
+        let mut next = group.start;
+        for range in vector.ranges(group.clone()) {
+            runs.push(run(range.start() - next, !names_wanted)?);
+            runs.push(run(range.end() - range.start() + 1, names_wanted)?);
+            next = range.end() + 1;
         }
-        Ok(())
+        runs.push(run(group.end - next, !names_wanted)?);
     }
-
-    fn finish(self) -> RowSelection {
-        match self {
-            Self::Mask(mut mask) => RowSelection::from_boolean_buffer(mask.finish()),
-            Self::Runs(runs) => runs.into(),
-        }
-    }
+    Ok(runs.into())
 }
 
 fn count(rows: u64) -> Result<usize> {

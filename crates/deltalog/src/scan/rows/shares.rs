@@ -25,11 +25,11 @@ use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection, RowSelectionPolicy, RowSelector,
 };
 
-use super::RowScan;
 use super::batches::{malformed, uneven};
 use super::faults::{ReadFailure, read_batch};
 use super::file::{OpenFile, Opener};
 use super::waiting::WAITING_BYTES;
+use super::{BATCH_ROWS, RowScan};
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::interrupt;
 use crate::runtime::row_bytes::weight_of;
@@ -141,8 +141,8 @@ impl Columns {
         if let Some(selection) = selection {
             reader = reader.with_row_selection(selection);
         }
-        if rows < self.scan().batch_rows {
-            // The other policy, a mask, would decode rows that are not selected as well.
+        if rows < self.scan().batch_rows.min(BATCH_ROWS) {
+            // The rows are wide. The other policy, a mask, would decode rows that are not selected as well.
             reader = reader.with_row_selection_policy(RowSelectionPolicy::Selectors);
         }
         reader.build().map_err(|error| file.file.error(error))
