@@ -74,8 +74,8 @@ impl DeletionVector {
         self.buckets(rows).flat_map(|(first, deleted)| deleted.map(move |row| first + u64::from(row)))
     }
 
-    /// Returns the parts of the vector that may have rows among `rows`: the number of a part's first row, and the deleted
-    /// rows, which are counted from there.
+    /// Returns the parts of the vector that may have rows among `rows`: the number of a part's first row, and its
+    /// deleted rows, which are counted from there.
     fn buckets(&self, rows: Range<u64>) -> impl Iterator<Item = (u64, Iter<'_>)> {
         self.rows.bitmaps().filter_map(move |(key, bucket)| {
             // A bucket covers 2^32 rows. This is the first row of the bucket.

@@ -1,8 +1,8 @@
 //! Selections within selections, as masks of one bit for each row.
 //!
-//! A statement may select rows among the rows that a deletion vector has left. The Parquet reader composes two masks bit
-//! by bit, which takes longer than decoding the rows if many rows are deleted here and there. Here it takes a few
-//! instructions for each 64 rows, and two more for each row of the rarer kind.
+//! A predicate selects rows among the rows that a deletion vector leaves. The Parquet reader composes two masks bit by
+//! bit. If many separate rows are deleted, this takes longer than decoding the rows. The functions of this module take a
+//! few instructions for 64 rows, and some more for each deleted row.
 
 use arrow::buffer::{BooleanBuffer, Buffer};
 use parquet::arrow::arrow_reader::RowSelection;

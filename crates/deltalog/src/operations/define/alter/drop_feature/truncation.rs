@@ -7,11 +7,11 @@
 //!
 //! - History is deleted only if this removes every use of the feature, so a drop that has to wait does not change the
 //!   history. The JVM implementation first deletes the history that is older than the retention, and then looks for
-//!   - The retention is at least an hour, even if the property sets less. With a shorter retention, a writer that is
-//!     about to create a version could find that a concurrent commit of this version has already been deleted. It
-//!     would create the version again, and the concurrent commit would be lost. The JVM implementation also allows
-//!     zero.
-//!   would be lost. The JVM implementation also allows zero.
+//!   remaining uses.
+//! - The retention is at least an hour, even if the property sets less. With a shorter retention, a writer that is
+//!   about to create a version could find that a concurrent commit of this version has already been deleted. It
+//!   would create the version again, and the concurrent commit would be lost. The JVM implementation also allows
+//!   zero.
 
 use std::time::Duration;
 
