@@ -1,8 +1,8 @@
 //! Selections within selections, as masks of one bit for each row.
 //!
 //! A predicate selects rows among the rows that a deletion vector leaves. The Parquet reader composes two masks bit by
-//! bit. If many separate rows are deleted, this takes longer than decoding the rows. The functions of this module take a
-//! few instructions for 64 rows, and some more for each deleted row.
+//! bit. If many separate rows are deleted, this takes longer than decoding the rows. The functions of this module take
+//! a few instructions for 64 rows, and some more for each deleted row.
 
 use arrow::buffer::{BooleanBuffer, Buffer};
 use parquet::arrow::arrow_reader::RowSelection;
