@@ -73,7 +73,7 @@ mod tests {
 
     use super::*;
 
-    /// Bits of which none, a few, most, or all are set.
+    /// No, few, most, or all bits are set.
     fn mask() -> impl Strategy<Value = Vec<bool>> {
         prop_oneof![Just(0.0), Just(0.02), Just(0.5), Just(0.9), Just(1.0)]
             .prop_flat_map(|share| prop::collection::vec(prop::bool::weighted(share), 0..400))
