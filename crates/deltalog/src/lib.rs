@@ -53,7 +53,7 @@
 //!
 //! for ids in [vec![1, 2], vec![3]] {
 //!     let request = WriteRequest::new(schema.clone(), SaveMode::Append);
-//! `begin` returns `None` only in the mode `Ignore`.
+//!     // `begin` returns `None` only in the mode `Ignore`.
 //!     let write = PendingWrite::begin(&storage, request, &environment)?.ok_or("nothing to write")?;
 //!     let batch = RecordBatch::try_new(Arc::clone(write.arrow_schema()), vec![Arc::new(Int64Array::from(ids))])?;
 //!     let mut writer = write.writer()?;
@@ -70,7 +70,7 @@
 //! }
 //! assert_eq!(rows, 3);
 //!
-//! Earlier versions can still be read.
+//! // Earlier versions can still be read.
 //! assert_eq!(Snapshot::open(&storage, Some(0))?.totals()?.files, 1);
 //! # Ok(())
 //! # }

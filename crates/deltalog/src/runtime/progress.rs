@@ -63,7 +63,7 @@ pub struct ProgressReport {
 ///     .read()?
 ///     .map(|batch| Ok(batch?.num_rows()))
 ///     .sum::<deltalog::Result<_>>()?;
-/// Usually, another thread asks for reports from time to time, and draws a progress bar.
+/// // Usually, another thread asks for reports from time to time, and draws a progress bar.
 /// let reports = observer.reports();
 /// assert!(reports.iter().any(|report| report.operation == "SCAN" && report.unit == "files"));
 /// # assert!(rows > 0);

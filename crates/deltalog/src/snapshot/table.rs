@@ -38,7 +38,7 @@ use crate::storage::Storage;
 /// let background = Background::new();
 /// assert!(Table::exists(&storage)?);
 /// let table = Table::open(&storage, &Environment::system().with_background(&background))?;
-/// The snapshot is at most five seconds old, so no request is made to the store.
+/// // The snapshot is at most five seconds old, so no request is made to the store.
 /// assert_eq!(table.recent_snapshot(Duration::from_secs(5))?.version(), 1);
 /// assert_eq!(table.snapshot()?.version(), 1);
 /// # Ok(())
