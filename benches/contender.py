@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# The names of shared Spark sessions: one uses the environment of `make build`, and the other the environment for which
-# the JVM connector is built.
+# The names of shared Spark sessions. The first one uses the environment of `make build`.
+# The second one uses the environment for which the JVM connector is built.
 OUR_SESSION = "newest"
 JVM_SESSION = "jvm"
 

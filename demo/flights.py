@@ -12,14 +12,15 @@ import pyarrow as pa
 import pyarrow.csv
 
 ROWS = 336_776
-# Reports of the last day arrive late. A second writer appends the flights of one airport while Spark appends the
-# flights of another airport. Reports of the third airport arrive as files, after those for flights that were in the
-# air when their month was reported.
+# Reports of the last day arrive late.
+# A second writer appends the flights of one airport while Spark appends the flights of another airport.
+# Reports of the third airport arrive as files, after the reports of flights that were in the air at the end of a month.
 LATE_DAY = (12, 31)
 LATE_AIRPORTS = ("EWR",)
 FILES_AIRPORT = "JFK"
-# Flights that take off after nine in the evening of the day before are reported twice: first with their month, without
-# an arrival because they are still in the air, and again, complete, with the late day.
+# Flights that take off after nine in the evening of the day before are reported twice.
+# The first report comes with their month and has no arrival, because they are still in the air.
+# The second report comes with the late day and is complete.
 IN_THE_AIR = (12, 30, 2100)
 COLUMNS = {
     "year": "int",

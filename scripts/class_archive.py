@@ -16,9 +16,9 @@ from pathlib import Path
 
 ARCHIVE = Path(sys.prefix) / "spark-classes.jsa"
 
-# A test's driver lives for minutes and runs most of its code once, so optimizing that code would cost more than it
-# gains. The size of the code cache is set, because the default without the optimizing compiler is a fifth of it, and
-# sweeping so small a cache would take a fifth of the processor time.
+# A test's driver lives for minutes and runs most of its code once, so optimizing it would cost more than it gains.
+# Without the optimizing compiler, the default size of the code cache is a fifth of this size.
+# Sweeping so small a cache would take a fifth of the processor time.
 OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=240m")
 
 # This program does what most tests do.
@@ -73,8 +73,7 @@ def make(archive: Path) -> None:
         if ran.returncode != 0 or not made.is_file():
             raise SystemExit(f"{ran.stdout}\nclass_archive: the JVM did not write an archive")
         archive.unlink(missing_ok=True)
-        # The archive is written to a temporary file first, so that a program that finds it never gets an incomplete
-        # one.
+        # The archive is written to a temporary file first, so that it is never found incomplete.
         beside = archive.with_suffix(".new")
         beside.write_bytes(made.read_bytes())
         beside.rename(archive)

@@ -22,8 +22,8 @@ from license_expression import LicenseSymbol, LicenseWithExceptionSymbol, Licens
 
 ROOT = Path(__file__).parent.parent
 
-# The licenses of `deny.toml`, each with words by which its text is recognized. If a crate offers a choice of licenses,
-# the first one in this list is taken.
+# The licenses of `deny.toml`, each with words by which its text is recognized.
+# If a crate offers a choice of licenses, the first one in this list is taken.
 ACCEPTED = {
     "Apache-2.0": "Apache License",
     "MIT": "Permission is hereby granted, free of charge",
@@ -137,8 +137,8 @@ def collected(packages: list[Package]) -> str:
         for text in notices(package):
             users["notice", text].append(f"{package['name']} {package['version']}")
     for package, license_ in missing:
-        # If a package names a license but does not contain its text, another package's text is used, with the authors
-        # of the package itself.
+        # If a package names a license but does not contain its text, the text comes from another package.
+        # The names of the authors are replaced in it.
         model = next(text for known, text in users if known == license_)
         authors = ", ".join(package["authors"]) or f"the authors of {package['name']}"
         text = f"Copyright (c) {authors}\n{without_copyright(model)}"

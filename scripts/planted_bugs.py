@@ -30,8 +30,8 @@ LIST = ROOT / "scripts/planted_bugs.toml"
 COPY = ROOT / "target/planted"
 COPIED = ["Cargo.toml", "Cargo.lock", "README.md", "clippy.toml", "crates"]
 
-# How many simulation seeds may be needed to catch a defect, how many seeds must pass without a defect, and how long a
-# test may take.
+# The numbers of seeds that may be needed to catch a defect, and that must pass without one.
+# The last number is the maximum duration of a test.
 SEEDS = 2000
 CLEAN_SEEDS = 60
 SECONDS = 600

@@ -21,8 +21,7 @@ from scripts.reference import rust
 
 __all__ = ["DOCUMENTS", "HTML", "REFERENCE", "RUST", "build", "gather"]
 
-# The site has a separate directory, because Zensical uses a directory `.cache` beside its settings as its own cache,
-# which it may empty.
+# Zensical may empty a directory `.cache` beside its settings, so the site has a separate directory.
 SITE = Path(".cache/site")
 HTML = SITE / "html"
 

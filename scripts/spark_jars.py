@@ -46,8 +46,8 @@ MANIFEST = "META-INF/MANIFEST.MF"
 JAVA = 17
 # Warnings that are turned off: some the sources still cause, and others depend on the release or the jars of Spark.
 NOT_CHECKED = "-serial,-deprecation,-path"
-# All files in a jar have this fixed time, so that every build gives the same bytes. It is the earliest time that a jar
-# can have.
+# All files in a jar have this fixed time, so that every build gives the same bytes.
+# It is the earliest time that a jar can have.
 TIME = (1980, 1, 1, 0, 0, 0)
 
 

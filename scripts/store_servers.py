@@ -17,15 +17,15 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-# The name of each Go program, its package and its version. The go.mod and go.sum of the package determine the versions
-# of the modules that it uses.
+# The name of each Go program, its package and its version.
+# The go.mod and go.sum of the package determine the versions of the modules that it uses.
 GO_PROGRAMS = (
     ("versitygw", "github.com/versity/versitygw/cmd/versitygw", "v1.8.0"),
     ("fake-gcs-server", "github.com/fsouza/fake-gcs-server", "v1.56.1"),
 )
 
-# The newest versions that run on Node 20. Their dependencies are given as ranges of versions; `NPM_DAY` selects the
-# versions that were the newest on the day of our tests.
+# These are the newest versions that run on Node 20. Their dependencies are given as ranges of versions.
+# `NPM_DAY` selects the versions that were the newest on the day of our tests.
 NPM_DAY = "2026-09-01"
 # For each npm package: the directory in which it is installed with its dependencies, its version, and its program.
 NPM_PACKAGES = (

@@ -24,8 +24,8 @@ class pressing(AbstractContextManager[None]):  # noqa: N801
     def __init__(self, *when: Callable[[], object]) -> None:
         self._when = when
         self._is_over = threading.Event()
-        # A signal must not arrive while this thread starts the other thread. A lock is used, because a single call of
-        # C code releases it.
+        # A signal must not arrive while this thread starts the other thread.
+        # A lock is used, because a single call of C code releases it.
         self._may_press = threading.Lock()
         self._thread = threading.Thread(target=self._press)
         self._handler = signal.getsignal(signal.SIGINT)

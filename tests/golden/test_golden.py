@@ -119,8 +119,7 @@ def check_readable(golden: Golden, path: Path) -> None:
             check_changes(table, golden.expected["cdf"])
         for version in golden.expected.get("versions", ()):
             if version.get("must_fail"):
-                # The commit of this version exists, but the version cannot be read, because the commits before it and
-                # a checkpoint are missing.
+                # This version has a commit, but cannot be read, because earlier commits and a checkpoint are missing.
                 with pytest.raises(deltalog.VersionNotFoundError, match="0 to 6 and 10 to 13"):
                     deltalog.DeltaTable(path, version=version["version"])
             else:

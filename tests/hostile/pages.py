@@ -51,8 +51,8 @@ def of_block(path: Path, *, claims: int) -> None:
     at = chunk.data_page_offset
     for _ in range(3):
         number, at = _read(content, at + 1)
-    # The last number of the header is the size of the page, with which the chunk ends. The page begins with the size
-    # of a block and the number of its parts.
+    # The last number of the header is the size of the page, with which the chunk ends.
+    # The page begins with the size of a block and the number of its parts.
     body = chunk.data_page_offset + chunk.total_compressed_size - (number >> 1)
     start = varint(claims) + b"\x01"
     content[body : body + len(start)] = start
@@ -80,8 +80,7 @@ def _write_with_header(
     for seed in count():
         _write(path, seed, compression=codec, write_page_checksum=True)
         content = path.read_bytes()
-        # The fields are the kind (15), the two sizes (15 and 15), the checksum (15), and the dictionary's own header
-        # (3c 15).
+        # Fields: the kind (15), two sizes (15 and 15), the checksum (15), and the dictionary's header (3c 15).
         fields, at = [], 4
         for key in (b"\x15", b"\x15", b"\x15", b"\x15", b"\x3c\x15"):
             assert content[at : at + len(key)] == key

@@ -107,8 +107,7 @@ def test_each_goes_on_with_what_the_other_has_clustered(
     now = cubes(tmp_path)
     assert now.items() >= theirs.items()
     assert not set(both) - set(theirs) & set(now)
-    # The names of the clustering columns are recorded in the same way, so each engine treats the other's cubes like its
-    # own.
+    # Both engines record the names of clustering columns in the same way, so they treat each other's cubes as own.
     assert {tags["ZCUBE_ZORDER_BY"] for tags in files(tmp_path).values() if tags is not None} == {
         json.dumps(["a", f"s.{inner}"], separators=(",", ":"))
     }

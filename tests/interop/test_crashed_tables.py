@@ -38,6 +38,6 @@ def test_another_implementation_agrees_after_each_crash(operation: Path) -> None
         paths = sorted(
             str(Path(unquote(uri).removeprefix("file://")).relative_to(root)) for uri in opened.file_uris()
         )
-        # A logical file is written as a path, followed by `#` and a deletion vector if there is one. Paths in a
-        # shallow clone are URLs, from which `Path` removes slashes.
+        # A logical file is written as a path, followed by `#` and a deletion vector if there is one.
+        # Paths in a shallow clone are URLs, from which `Path` removes slashes.
         assert paths == sorted(str(Path(file.split("#")[0])) for file in expected["files"]), table

@@ -68,8 +68,7 @@ def test_they_read_what_we_leave(jvm: Jvm, tmp_path: Path, feature: str) -> None
         pa.table(DeltaTable(tmp_path, version=number).to_arrow()) for number in range(table.version() + 1)
     ]
     last = table.alter.drop_feature(feature)
-    # These are the last version that uses the feature, the version of a checkpoint that hides it, and the first
-    # version without the feature.
+    # These versions are the last one that uses the feature, a checkpoint that hides it, and the first one without it.
     versions = [len(before) - 1, last - 1, last]
     found = jvm.versions(tmp_path, versions)
     assert [rows(data) for data, _ in found] == [rows(before[-1])] * 3

@@ -21,8 +21,8 @@ from tests.interop.conftest import Jvm
 NAMES = ROOT / "crates/deltalog/src/protocol/features/table_feature.rs"
 DATA = pa.table({"id": pa.array(range(10), pa.int64()), "p": [f"p{number % 2}" for number in range(10)]})
 
-# For each feature, a function that creates a table at a path that uses the feature. The table has some of the test's
-# rows.
+# For each feature, a function that creates a table at a path that uses the feature.
+# The table has some of the test's rows.
 Make = Callable[[Path, Jvm], object]
 
 

@@ -90,8 +90,8 @@ def money(text: str) -> Decimal:
     return Decimal(text)
 
 
-# If an append refuses a column, assigning such a column of the source is refused as well. Each entry has a value, the
-# value's type, and the table's type.
+# If an append refuses a column, assigning such a column of the source is refused as well.
+# Each entry has a value, the value's type, and the table's type.
 CHANGED: dict[str, tuple[Any, pa.DataType, pa.DataType]] = {
     "digits": (money("2.5001"), pa.decimal128(10, 4), pa.decimal128(10, 2)),
     "a fraction": (money("2.50"), pa.decimal128(10, 2), pa.int64()),

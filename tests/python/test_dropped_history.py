@@ -61,8 +61,8 @@ def test_checkpoints_hide_the_versions_that_use_the_feature(tmp_path: Path) -> N
     """ "A special set of protected checkpoints at the DROP FEATURE boundary"."""
     table = with_deleted_rows(tmp_path)
     before = history(tmp_path, 1)
-    # The drop makes these versions: one that unsets the property, one that rewrites the file, three empty ones for
-    # checkpoints, and one that drops the feature.
+    # The drop makes six versions. The first unsets the property, and the second rewrites the file.
+    # Three empty versions for checkpoints follow. The last version drops the feature.
     assert table.alter.drop_feature("deletionVectors") == 7
     operations = [action(tmp_path, version, "commitInfo")["operation"] for version in range(2, 8)]
     assert operations == ["UNSET TBLPROPERTIES", "REORG", *["Empty Commit"] * 3, "DROP FEATURE"]

@@ -73,8 +73,7 @@ def test_a_new_table_keeps_to_the_rules(tmp_path: Path, version: str, data: pa.T
     check_files(table)
     ids = log_ids(table)
     assert len(ids) == (2 if version == V1 else 11)
-    # Partition columns are "placed *after* the data columns", with the values of the log, in which an empty string is
-    # NULL.
+    # Partition columns are "placed *after* the data columns". As in the log, an empty string is NULL in them.
     partition = json.loads(table.schema().to_json())["fields"][1]["metadata"][
         "delta.columnMapping.physicalName"
     ]

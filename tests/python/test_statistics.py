@@ -168,8 +168,8 @@ def test_our_statistics_stay_marked_and_others_do_not_become_ours(tmp_path: Path
     assert marks(ours) == [True] * 3
     DeltaTable(theirs).clone(str(tmp_path / "copy of theirs"))
     assert marks(tmp_path / "copy of theirs") == [False] * 3
-    # Statistics from another writer's footers do not get the mark. NULL counts and bounds that were computed from rows
-    # do.
+    # Statistics from another writer's footers do not get the mark.
+    # NULL counts and bounds that were computed from rows do.
     newest = DeltaTable(theirs)
     newest.recompute_statistics(all_files=True)
     assert marks(theirs) == [False] * 3

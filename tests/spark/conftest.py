@@ -15,8 +15,8 @@ from tests.stores.mini_hdfs import MiniHdfs, is_installed
 EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 ANSWERS_FROM_LOG = "io.deltalog.spark.AnswersFromLog"
 
-# Quick test modules that depend the most on the internals of a Spark release. The newest Spark runs all tests. Other
-# releases run only these modules (`make test-wheel`), without tests that are marked as `newest` or slow.
+# Quick test modules that depend the most on the internals of a Spark release. The newest Spark runs all tests.
+# Other releases run only these modules (`make test-wheel`), without tests that are marked as `newest` or slow.
 EVERY_SPARK = {
     "test_builders",
     "test_catalog_alter",
@@ -30,8 +30,8 @@ EVERY_SPARK = {
     "test_write",
 }
 
-# Releases between the oldest and the newest run two of these modules, and the tests with these names. All other tests
-# count as thorough for these releases.
+# Releases between the oldest and the newest run two of these modules, and the tests with these names.
+# All other tests count as thorough for these releases.
 SMOKE = {
     "test_catalog_writes",
     "test_sql",
@@ -42,8 +42,8 @@ SMOKE = {
     "test_the_scan_is_sparks_own_parquet_scan",
 }
 
-# The oldest Spark runs these modules as well, because its Connect, its plans of statements and its rules differ the
-# most. CI runs each of them for a quarter of the trees.
+# The oldest Spark also runs these modules, because its Connect, plans and rules differ the most.
+# CI runs each of them for a quarter of the trees.
 OLDEST = {
     "test_catalog_reads",
     "test_connect",

@@ -25,8 +25,7 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 """
 
-# Spark waits only ten seconds for the process of `foreachBatch` to start, even on a busy machine, so the start is
-# tried again.
+# Spark waits only ten seconds for the process of `foreachBatch` to start, so the start is tried again.
 STARTED = """
 def started(writer):
     for _ in range(10):

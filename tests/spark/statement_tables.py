@@ -25,8 +25,7 @@ KINDS: dict[str, tuple[dict[str, str], bool]] = {
     "iceberg": ({"delta.enableIcebergCompatV2": "true", "delta.columnMapping.mode": "name"}, True),
 }
 OLD: Rows = [(None if i % 50 == 7 else i, i % 3, None if i % 11 == 0 else f"s{i}") for i in range(300)]
-# The kinds that are tested with every Spark release. What distinguishes the other kinds does not depend on the
-# release.
+# The kinds that are tested with every Spark release. What distinguishes the other kinds does not depend on the release.
 BASIC_KINDS = ("vectors", "rewriting")
 FAILING = "CAST(if(id = 250, raise_error('boom'), 's') AS STRING)"
 """A SQL expression for column `s` that makes the job fail at one row."""

@@ -321,8 +321,8 @@ REFUSED = expressions(r"""
     TIMESTAMP '2024-01-01 00:00:00' = 5; DATE '2024-01-01' IN (1, 2);
 """)
 
-# Before Spark 4.3, values above the greatest BIGINT became the greatest BIGINT, and if a string was split at every
-# character, the rest after the last part was lost.
+# Before Spark 4.3, values above the greatest BIGINT became the greatest BIGINT.
+# If a string was split at every character, the rest after the last part was lost.
 if tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 3):
     SATURATED = expressions("floor(1e30); ceil(CAST('Infinity' AS DOUBLE)); floor(9223372036854775807D);")
     ERRORS = [text for text in ERRORS if text not in SATURATED]

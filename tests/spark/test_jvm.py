@@ -205,8 +205,7 @@ def test_classes_that_leave_methods_open_do_not_fit(spark: SparkSession, tmp_pat
 @pytest.mark.oldest
 def test_the_jar_is_what_the_sources_give(tmp_path: Path) -> None:
     """Compiling the sources again with the same PySpark and JDK gives exactly the bytes of the jar."""
-    # The contents are compared as booleans, because pytest would take minutes to show a difference that people cannot
-    # read.
+    # The test compares booleans, because pytest would take minutes to show how two jars differ.
     is_same = spark_jars.build(release(), tmp_path).read_bytes() == of_this_spark().read_bytes()
     assert is_same
 

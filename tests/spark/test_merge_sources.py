@@ -106,8 +106,7 @@ def test_functions_of_the_user_in_java(spark: SparkSession, path: str, table: st
     file.write_bytes(bytes(compiler.getBytecodes()["user.Next"]))
     loader.addURL(jvm.java.io.File(str(tmp_path / "classes")).toURI().toURL())
     function = jvm.java.lang.Class.forName("user.Next", True, loader).getConstructor(None).newInstance(None)
-    # `registerJavaFunction` cannot be used, because it needs the generic parameters of the class, which the compiler
-    # Janino does not keep.
+    # `registerJavaFunction` needs generic parameters of the class, which the compiler Janino does not keep.
     functions: Any = spark._jsparkSession
     functions.udf().register("next_of", function, jvm.org.apache.spark.sql.types.DataTypes.LongType)
     try:

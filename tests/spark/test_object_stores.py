@@ -112,8 +112,7 @@ def test_save_append_overwrite_and_load(spark: SparkSession, s3: S3Server, uri: 
     data.where("id < 2").write.format("deltalog").mode("overwrite").save(uri)
     assert rows(s3, uri) == spark_rows(spark, uri) == expected[:2]
     assert spark.read.format("deltalog").option("versionAsOf", 0).load(uri).count() == 10
-    # The log has relative paths of data files, and there are no other files, such as directory markers or temporary
-    # files.
+    # The log has relative paths of data files. There are no directory markers and no temporary files.
     paths = {add["path"] for add in added(s3)}
     assert all(":" not in path and not path.startswith("/") for path in paths)
     others = [key for key in s3.keys(BUCKET) if not key.endswith((".parquet", ".json", ".crc"))]
@@ -137,8 +136,7 @@ def test_all_spellings_are_one_table(spark: SparkSession, s3: S3Server, uri: str
     spark.range(3, 5).write.format("deltalog").mode("append").save(other)
     for spelled in (uri, other, uri.replace("s3a:", "s3n:"), uri + "/"):
         assert spark_rows(spark, spelled) == [(i,) for i in range(5)], spelled
-    # If an overwrite has rows of the same table that were read through a different URL, it is based on the version
-    # that was read.
+    # An overwrite with the table's own rows is based on the version read, even under a different URL.
     read = spark.read.format("deltalog").load(other)
     spark.range(9, 10).write.format("deltalog").mode("append").save(uri)
     with pytest.raises(Exception, match="version 2, committed in the meantime"):

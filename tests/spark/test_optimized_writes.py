@@ -231,8 +231,7 @@ def test_streams_write_through_foreach_batch(spark: SparkSession, path: str, tmp
         stream = spark.readStream.schema("id LONG, p STRING").parquet(str(tmp_path / "source")).writeStream
         stream = stream.foreachBatch(append).option("checkpointLocation", str(tmp_path / "checkpoint"))
         stream.trigger(availableNow=True).start().awaitTermination()
-        # There is one file for each partition and batch, and the third file of a partition exceeds the limit for a
-        # compaction.
+        # Each batch adds one file to each partition. The third file exceeds the limit for a compaction.
         if set(is_adaptive) == {"true"}:
             assert set(files_by_partition(path).values()) == {[1, 2, 1][number]}
     assert len(set(is_adaptive)) == 1

@@ -227,8 +227,8 @@ def test_a_clustered_table(spark: SparkSession, path: str) -> None:
     assert all(add["clusteringProvider"] == "liquid" for add in of_kind(last_commit(path), "add"))
     assert overlap(path, "x") < 0.8
     assert spark.sql(f"OPTIMIZE {table}").collect()[0].metrics.numFilesAdded == 0
-    # There is a small new file, and files of the cube have deleted rows, so some bins are ordered and others keep
-    # their order.
+    # There is a small new file, and some rows of the cube's files are deleted.
+    # So some bins are ordered, and others keep their order.
     [cube] = cubes()
     spark.sql(f"DELETE FROM {table} WHERE x < 200000 AND id % 2 = 0")
     write_deltalake(path, points(100, 900), mode="append")

@@ -121,8 +121,8 @@ def test_there_are_change_files_only_where_other_actions_do_not_say_it(
     gone = [row for row in OLD if row[1] == 0]
     assert change_files(path) == []
     check_feed(spark, path, said((row, None) for row in gone))
-    # One commit changes some rows of some files, and all rows of other files. With deletion vectors, the file actions
-    # alone show all changes.
+    # One commit changes some rows of some files, and all rows of other files.
+    # With deletion vectors, the file actions alone show all changes.
     rows = [row for row in [*OLD, *new] if row not in gone]
     spark.sql(f"{merge} AND t.id = 300 WHEN MATCHED OR FALSE THEN DELETE {inserts}".replace("OR FALSE ", ""))
     found = said([((300, 5, "new"), None), *((None, (i, 5, "new")) for i in range(290, 310) if i != 300)])

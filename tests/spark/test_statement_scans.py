@@ -137,8 +137,7 @@ def test_few_and_many_rows_are_changed_alike(spark: SparkSession, path: str, kin
     keys = [5, 6, 70_000, ROWS - 1]
     at = position_of(spark, 70_000)
     spark.createDataFrame([(key,) for key in [*keys, ROWS + 5]], "k long").createOrReplaceTempView("source")
-    # The cases are one row; neighboring rows, including rows that are already deleted; rows everywhere; and rows that
-    # match a source.
+    # The cases are one row, neighboring rows (some are already deleted), rows everywhere, and rows of a source.
     near = f"id BETWEEN {at - 20} AND {at + 20} AND k % 3 <> 1"
     spark.sql(f"DELETE FROM {table} WHERE k IN (5, 77) OR id = {at - 1}")
     expected = expected.where(f"k NOT IN (5, 77) AND id <> {at - 1}")

@@ -164,8 +164,8 @@ VALUES: dict[str, list[Any]] = {
         decimal.Decimal("-0.000000000000000001"),
     ],
     "date": [datetime.date(1, 1, 1), datetime.date(1970, 1, 1), datetime.date(9999, 12, 31)],
-    # In New York, the session's time zone, the time 2024-11-03 01:30 occurred twice. The third value is a microsecond
-    # before the epoch.
+    # In New York, the session's time zone, the time 2024-11-03 01:30 occurred twice.
+    # The third value is a microsecond before the epoch.
     "timestamp": [
         "2024-11-03T05:30:00.000001Z",
         "2024-11-03T06:30:00.000001Z",

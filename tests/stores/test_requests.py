@@ -138,9 +138,8 @@ def test_append_to_a_table_that_others_have_changed(s3: S3Server, counted: Count
 def test_checkpoint(s3: S3Server, counted: Count) -> None:
     table = table_of(s3, 3)
     made = counted(table.create_checkpoint)
-    # First the version is looked up again, because it may have been removed by a clean-up, or may have a checkpoint
-    # already. Then the checkpoint and its hint are written. In between, a request checks that the table was not
-    # dropped.
+    # First the version is looked up again, because a clean-up may have removed it, or it may have a checkpoint.
+    # Then the checkpoint and its hint are written. In between, a request checks that the table was not dropped.
     assert made <= Counter(list=2, put=2, get=3, head=1), made
 
 

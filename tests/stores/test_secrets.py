@@ -104,8 +104,7 @@ attempt(lambda: print(DeltaTable("s3://tables/t", storage_options=place, credent
 kept = DeltaTable("s3://tables/t", storage_options=place, credential_provider=fails_later)
 time.sleep(0.6)
 attempt(kept.update_incremental)
-# The same secrets from profiles. The program of one prints them and fails, the program of another prints half of
-# them.
+# The same secrets from profiles. The program of one prints them and fails, the program of another prints half of them.
 profiles, answer = os.path.join(work, "profiles"), os.path.join(work, "answer")
 keys = "\n".join(f"{name} = {value}" for name, value in mapping.items())
 with open(answer, "w") as file:

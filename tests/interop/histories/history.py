@@ -18,8 +18,8 @@ from tests.interop.histories.model import Model
 from tests.interop.histories.players import Connector, Ours, Player, Rust
 from tests.interop.histories.readers import Seen, diff, read_connector, read_deltalake, read_ours
 
-# Table properties, in three groups: all three engines can write such tables, `deltalake` can only read them, and
-# `deltalake` cannot open them.
+# All three engines can write tables with the properties in `PLAIN`.
+# `deltalake` can only read tables with some properties in `RICH`, and cannot open tables with others.
 PLAIN: list[dict[str, str]] = [{}, {"delta.enableChangeDataFeed": "true"}]
 RICH: list[dict[str, str]] = [
     {},

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 VECTORS = "delta.enableDeletionVectors"
 FEED = "delta.enableChangeDataFeed"
 
-# Literals by type: strings that differ only at their ends, numbers around 0, and values that are equal but not
-# identical.
+# Literals by type. Some strings differ only at their ends. Some values are equal but not identical.
 POOLS: dict[str, list[str]] = {
     "BIGINT": ["-1L", "0L", "1L", "2L", "3L", "7L", "9223372036854775807L"],
     "INT": ["-1", "0", "1", "2", "3", "7"],

@@ -29,8 +29,7 @@ from deltalog.spark.bridge.stream_sources import StreamSourceCalls
 from deltalog.spark.streams import sink
 from deltalog.spark.write import job
 
-# The function calls at which the process can die: the object that has the function, its name, and when the process
-# dies.
+# The calls at which the process can die: an object, the name of its function, and when the process dies.
 STEPS: dict[str, tuple[Any, str, str]] = {
     "the end of the batch is known": (StreamSourceCalls, "latest", "after"),
     "the offsets are in the checkpoint": (StreamSourceCalls, "batch", "before"),

@@ -50,8 +50,9 @@ class Stop:
         return done
 
 
-# The functions after which a batch waits, each given as an object and a name. The first function returns before any
-# row is computed, the second after the job, and the third when the commit can no longer be stopped.
+# The functions after which a batch waits, each given as an object and a name.
+# The first function returns before any row is computed, and the second returns after the job.
+# The third function returns when the commit can no longer be stopped.
 PLACES: dict[str, tuple[Any, str]] = {
     "checked": (sink, "begin_on"),
     "written": (job, "run_job"),
