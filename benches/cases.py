@@ -76,7 +76,7 @@ class Case:
     operation: str
     setup: Setup
     tables: Mapping[str, TableSpec]
-    """The tables by scale. A scale that is absent uses the largest one."""
+    """The specification of the table for each scale. A scale without an entry uses the largest one."""
     contenders: tuple[Contender, ...]
     ratios: tuple[Ratio, ...]
     limits: tuple[Limit, ...] = field(default=())

@@ -56,7 +56,7 @@ def take(figures: dict[str, Any], results: dict[str, Any]) -> list[str]:
     [case] = named(results["case"])
     scale = TARGET_SCALE if TARGET_SCALE in case.tables else list(case.tables)[-1]
     if results["scale"] != scale:
-        raise ValueError(f"the results are of the scale {results['scale']}, and not {scale}")
+        raise ValueError(f"the results have the scale {results['scale']}, but the figures need {scale}")
     measured = {(each["contender"], each["measure"]): each for each in results["measured"]}
     taken = []
     for row in figures["rows"]:

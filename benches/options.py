@@ -69,4 +69,4 @@ def check_contenders(parser: argparse.ArgumentParser, wanted: Sequence[str], cas
     known = dict.fromkeys(contender.name for case in cases for contender in case.contenders)
     for name in wanted:
         if name not in known:
-            parser.error(f"there is no contender {name!r} here, only {', '.join(known)}")
+            parser.error(f"there is no contender {name!r}; pass one of {', '.join(known)}")

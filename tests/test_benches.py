@@ -15,10 +15,10 @@ Main = Callable[[Sequence[str]], int]
     ("main", "options", "message"),
     [
         (command.main, "no-such-case", "no case 'no-such-case'"),
-        (command.main, "scan --contender typo", "no contender 'typo' here, only ours, deltalake"),
+        (command.main, "scan --contender typo", "no contender 'typo'; pass one of ours, deltalake"),
         (command.main, "spark-scan --contender duckdb", "no contender 'duckdb'"),
         (command.main, "scan --rounds 0", "0 is less than 1"),
-        (curve.main, "--contender typo", "no contender 'typo' here, only ours, delta_kernel"),
+        (curve.main, "--contender typo", "no contender 'typo'; pass one of ours, delta_kernel"),
         (curve.main, "--contender duckdb", "no contender 'duckdb'"),
         (curve.main, "--rounds 0", "0 is less than 1"),
         (curve.main, "--largest 9999", "9,999 is less than 10,000"),

@@ -64,7 +64,7 @@ def test_results_replace_the_figures_of_their_rows(root: Path, held: dict[str, A
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"scale": "small"}, "the results are of the scale small, and not full"),
+        ({"scale": "small"}, "the results have the scale small, but the figures need full"),
         ({"case": "spark-vacuum"}, "no row is for these figures of spark-vacuum"),
         ({"machine": {"system": "Linux-6", "cores": 64, "memory_bytes": 1 << 40}}, "another machine"),
     ],

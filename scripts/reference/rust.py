@@ -17,8 +17,8 @@ WIDTH = 100
 START = """\
 # Rust
 
-The crate `deltalog` is the core of the other packages. `cargo doc -p deltalog --open` has the whole documentation of
-what this page lists, with the errors of each function.
+The crate `deltalog` is the core of the other packages. `cargo doc -p deltalog --open` shows the complete
+documentation of the items on this page, including the errors of each function.
 
 This page is made with the site, from the crate's documentation and the list of its public API.
 

@@ -155,7 +155,7 @@ def test_ctrl_c_ends_a_wait(path: Path) -> None:
     program = f"""
 import os, signal, threading
 from deltalog import DeltaTable
-# A shell starts what runs in the background without it.
+# Shells start background processes without this handler.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 stream = DeltaTable({str(path)!r}).stream("latest", follow=True)
 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()

@@ -131,7 +131,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniHdfs]:
     """Starts an HDFS cluster."""
     if not is_installed():
-        missing("no cluster of HDFS: make .cache/hdfs/.complete")
+        missing("no HDFS cluster is installed: make .cache/hdfs/.complete")
     with MiniHdfs(tmp_path_factory.mktemp("hdfs")) as cluster:
         yield cluster
 

@@ -322,7 +322,7 @@ def test_tables_in_a_store(server: tuple[str, Path], s3: S3Server, logs: Path, t
         print("deleted", table.delete("id < 5").collect()[0].num_affected_rows)
         print("updated", table.update("id < 8", {{"s": "'new'"}}).collect()[0].num_affected_rows)
         source = spark.createDataFrame([(9, 1, "merged"), (200, 0, "added")], "id long, p long, s string")
-        # The source reads the table, by another spelling.
+        # The source reads the table through a different spelling of its URL.
         itself = spark.read.format("deltalog").options(**place).load(uri.replace("s3a:", "s3:")).where("id = 10")
         merge = table.merge(source.union(itself).alias("s"), "t.id = s.id").whenMatchedUpdateAll()
         print("merged", merge.whenNotMatchedInsertAll().execute().collect()[0].num_affected_rows)

@@ -292,7 +292,7 @@ def merge(source):
     return table.merge(source, "id = k").whenMatchedUpdate(set={{"s": "v"}}).execute().collect()[0].num_updated_rows
 print(outcome(lambda: merge(after("id = 6"))))
 print(outcome(lambda: merge(after("id = 5"))))
-# The source reads the table, so that any change of its rows counts.
+# The source reads the table, so any change of its rows is a conflict.
 itself = table.toDF().where("id = 8").selectExpr("id AS k", "s AS v")
 print(outcome(lambda: merge(after("id = 9").union(itself))))
 """

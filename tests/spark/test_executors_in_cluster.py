@@ -23,7 +23,7 @@ SCRIPT = """
         "spark.ui.enabled": "false",
         "spark.executor.memory": "1g",
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-        # An attempt fails while a file is away.
+        # A task attempt fails while one of its files is missing.
         "spark.task.maxFailures": "100",
         "spark.excludeOnFailure.enabled": "false",
     }
@@ -35,7 +35,7 @@ SCRIPT = """
     store = spark.sparkContext._jsc.sc().statusStore()
 
     def tasks():
-        # The tasks of each executor that is alive.
+        # Returns the numbers of tasks of all live executors.
         found = {}
         each = store.executorList(True).iterator()
         while each.hasNext():
@@ -51,7 +51,7 @@ SCRIPT = """
         return sorted(zip(table["id"].to_pylist(), table["p"].to_pylist(), table["v"].to_pylist()))
 
     def table(name, count):
-        # A table with small files in eight partitions.
+        # Creates a table with small files in eight partitions.
         path = str(root / name)
         for first in range(3):
             ids = range(first * count, (first + 1) * count)
@@ -62,7 +62,7 @@ SCRIPT = """
         return path
 
     def executors():
-        # The processes of executors, which are children of the driver's JVM.
+        # Returns the executor processes, which are children of the driver's JVM.
         found = []
         for process in Path("/proc").glob("[0-9]*"):
             try:
@@ -75,7 +75,7 @@ SCRIPT = """
         return found
 
     def optimize_while(path, work, order=""):
-        # Does something as soon as there is a new file.
+        # Runs OPTIMIZE, and calls `work` as soon as there is a new file.
         before, done = files(path), []
 
         def wait():
@@ -98,7 +98,7 @@ SCRIPT = """
         print("orphans:", len(left), flush=True)
         assert len(left) <= orphans, left
 
-    # Executors write, without any setting, if the files are large enough: here they are not.
+    # Without a setting, executors write only if the files are large enough, which is not the case here.
     path = table("small", 800)
     expected, version = rows(path), DeltaTable(path).version()
     ran = sum(tasks().values())
@@ -116,7 +116,7 @@ SCRIPT = """
     assert sum(count for name, count in ran.items() if name != "driver") == 8, ran
     assert sum(count > 0 for name, count in ran.items() if name != "driver") == 2, ran
 
-    # A file cannot be read for a while: its task fails, and is repeated. Failed attempts leave no files.
+    # A file is missing for a while, so its task fails and is repeated. Failed attempts leave no files.
     path = table("retried", 800)
     expected = rows(path)
     victim = Path(sorted(uri for uri in DeltaTable(path).file_uris() if "p=7" in uri)[-1].removeprefix("file://"))
@@ -125,7 +125,7 @@ SCRIPT = """
     metrics, _, before = optimize_while(path, lambda: (time.sleep(0.5), away.rename(victim)))
     check(path, expected, metrics, before | {str(victim)}, 0)
 
-    # It stays away: nothing is committed, and no file is left.
+    # The file stays missing: nothing is committed, and no new file is left behind.
     spark.conf.unset(MIN_SIZE)
     path = table("failed", 800)
     victim = Path(sorted(uri for uri in DeltaTable(path).file_uris() if "p=3" in uri)[-1].removeprefix("file://"))
@@ -155,10 +155,10 @@ SCRIPT = """
         return victims
 
     metrics, victims, before = optimize_while(path, kill)
-    # The tasks that died leave at most their files.
+    # Tasks that died leave at most their own files behind.
     check(path, expected, metrics, before, 2)
 
-    # Rows are ordered: another executor dies with rows that it has shuffled, which others shuffle again.
+    # While rows are ordered, another executor dies with shuffled rows, which are shuffled again.
     while len(executors()) < 2:
         time.sleep(0.1)
     path = table("ordered", 200_000)
@@ -169,7 +169,7 @@ SCRIPT = """
     check(path, expected, metrics, before, 4, len(DeltaTable(path).file_uris()))
     assert metrics.numFilesAdded >= 24, metrics
 
-    # All executors die while they copy: others copy again, under other names.
+    # All executors die while they copy. New executors copy the files again, under other names.
     while len(executors()) < 2:
         time.sleep(0.1)
     clone, died = str(root / "clone"), []

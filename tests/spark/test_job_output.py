@@ -194,7 +194,7 @@ RETRIES = """
     spark.sparkContext.setLogLevel("OFF")
 
     def fails_first(batches):
-        # All rows are returned before the failure, so files of the failed attempts exist.
+        # All rows are returned before the failure, so failed attempts have written files.
         yield from batches
         if TaskContext.get().attemptNumber() < 1:
             raise ValueError("this attempt fails")
@@ -208,7 +208,7 @@ RETRIES = """
                 return
             for _ in range(600):
                 if set(glob.glob(pattern)) - known:
-                    # The driver must have heard of the other task.
+                    # The driver must know that the other task has started.
                     time.sleep(3)
                     raise ValueError("the last attempt fails")
                 time.sleep(0.1)
@@ -235,7 +235,7 @@ RETRIES = """
     assert sorted(table.to_pyarrow_table()["id"].to_pylist()) == [*range(40), *range(100, 140)]
     assert sorted(table.to_pyarrow_dataset().files) == files(path)
 
-    # No two rows have the same number, whichever attempts of the tasks are committed.
+    # No two rows have the same number, no matter which attempts of the tasks are committed.
     counted = f"{root}/counted"
     columns = [Field("n", "long"), Field("number", "long", identity=Identity())]
     DeltaTable.create(counted, Schema(columns))
@@ -289,7 +289,7 @@ KILLED = """
         yield from batches
         context = TaskContext.get()
         if context.partitionId() == 0 and context.attemptNumber() == 0:
-            # The parent of this process is the daemon of workers, and its parent is the executor.
+            # The parent of this process is the worker daemon, whose parent is the executor.
             os.kill(parent(os.getppid()), signal.SIGKILL)
             time.sleep(60)
 

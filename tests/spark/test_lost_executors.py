@@ -21,7 +21,7 @@ SCRIPT = """
         "spark.ui.enabled": "false",
         "spark.executor.memory": "1g",
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(sys.path),
-        # New processes start sooner without compiling much.
+        # Less compilation makes new processes start sooner.
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.sql.codegen.wholeStage": "false",
         # Each of the six files is read by its own task.
@@ -33,18 +33,18 @@ SCRIPT = """
         builder = builder.config(name, value)
     spark = deltalog.spark.enable(builder.getOrCreate())
     spark.sparkContext.setLogLevel("OFF")
-    # Says which executor keeps the source.
+    # Finds out which executor holds the rows of the source.
     keeper = str(root / "keeper")
 
     def parent(process):
         return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
     def executor():
-        # The parent of a Python worker is the daemon of workers, and its parent is the executor.
+        # The parent of a Python worker is the worker daemon, whose parent is the executor.
         return parent(os.getppid())
 
     def killer(marker, dies):
-        # Returns a function that returns its argument, and that has killed an executor once when the job ends.
+        # Returns a function that returns its argument. It kills an executor once before the job ends.
         def is_to_die():
             if dies == "any":
                 return TaskContext.get().partitionId() >= 2
@@ -95,7 +95,7 @@ SCRIPT = """
     data = spark.range(200, 1500, numPartitions=1).mapInArrow(kept, "id long")
     data.createOrReplaceTempView("given")
     for vectors in ("true", "false"):
-        # The lost data does not depend on how rows are deleted.
+        # Which data is lost does not depend on how rows are deleted.
         for number, (sql, dies, expected) in enumerate(cases if vectors == "true" else cases[:3]):
             path = str(root / f"{vectors} {number}")
             for first in range(0, 1200, 200):
@@ -124,7 +124,7 @@ SCRIPT = """
                 assert rows(path) == sorted(expected), sql
                 assert len(files(path, ".bin")) <= (vectors == "true")
                 new -= {uri.removeprefix("file://").replace("%20", " ") for uri in DeltaTable(path).file_uris()}
-            # The files of the tasks that died remain at most.
+            # At most the files of the tasks that died remain.
             print(sql[:6], vectors, "orphans:", len(new), flush=True)
             assert len(new) <= 2, new
     print("done")

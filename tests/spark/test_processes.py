@@ -88,7 +88,7 @@ INTERRUPTED = """
 
         threading.Thread(target=wait, daemon=True).start()
 
-    # The thread that cancels the jobs may be slower than the one that was interrupted.
+    # The thread that cancels the jobs may be slower than the interrupted thread.
     run = interrupts.RunningWrite._cancel
 
     def late(write):

@@ -113,7 +113,7 @@ def steps(job: Path, directory: Path, *parts: str, **options: Any) -> dict[str, 
 @pytest.mark.newest
 def test_a_java_job_has_everything_and_ends(job: Path, tmp_path: Path) -> None:
     found = steps(job, tmp_path, "others", "statements", "streams", "sinks")
-    assert found["sidecars of others"] == "0", "what is not of deltalog needs no Python"
+    assert found["sidecars of others"] == "0", "statements without deltalog start no Python process"
     assert found["select"] == "[[1,a], [2,b], [3,c]]"
     assert found["merge"] == "[[1,1,0,0]]"
     assert (found["append"], found["mergeInto"]) == ("7", "3")

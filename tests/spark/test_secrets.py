@@ -52,7 +52,7 @@ handler.addFilter(Answers())
 logging.basicConfig(level=1, handlers=[handler], format="%(name)s %(message)s")
 warnings.simplefilter("always")
 
-# One string a time: print() writes each argument alone, and other threads log between them.
+# Writes a single string. print() writes each argument separately, so logs of other threads could come in between.
 def attempt(name, work):
     try:
         print(f"did {name} {work()!r}")

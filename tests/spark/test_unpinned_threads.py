@@ -60,7 +60,7 @@ PROGRAM = """
     with ThreadPoolExecutor(2) as pool:
         seen["pool"] = list(pool.map(work, ["a", "b"]))
 
-    # Calls that Python makes while it serves the JVM run in the thread of the JVM that waits for it.
+    # While Python serves a call of the JVM, its own calls run on the JVM thread that waits for it.
     served = []
     read = TableCalls.read
 

@@ -166,7 +166,7 @@ from deltalog import DeltaTable, write_deltalake
 options = json.loads(sys.argv[1])
 secrets = {name: options.pop(name) for name in list(options) if "key" in name or "token" in name}
 def provider():
-    # Other threads run, and take the lock of the interpreter.
+    # Other threads run and take the interpreter lock.
     time.sleep(0.001)
     return secrets, time.time() + 0.02
 opened = dict(storage_options=options, credential_provider=provider)

@@ -35,7 +35,7 @@ write_deltalake({URI!r}, data, storage_options=options)
 table = DeltaTable({URI!r}, storage_options=options)
 for child in range(3):
     if (pid := os.fork()) == 0:
-        # With the parent's handle, and with a new one.
+        # The child uses the parent's table object, and then a new one.
         assert table.count() == 3 and pa.table(table.to_arrow()).num_rows == 3
         write_deltalake({URI!r}, data, mode="append", storage_options=options)
         DeltaTable({URI!r}, storage_options=options).update_incremental()

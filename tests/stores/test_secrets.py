@@ -59,7 +59,7 @@ for wrong in (
 secret = options["aws_secret_access_key"].replace("/", "%2F")
 for uri in (f"s3://key:{secret}@tables/t", f"s3://tables/t?secret={secret}", f"s3://tables/t#{secret}"):
     attempt(lambda: use(uri, options))
-# The same secrets from providers of all kinds.
+# Providers of all kinds return the same secrets.
 names = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 place = {name: value for name, value in options.items() if name not in names}
 mapping = {name: options[name] for name in names}
@@ -104,7 +104,7 @@ attempt(lambda: print(DeltaTable("s3://tables/t", storage_options=place, credent
 kept = DeltaTable("s3://tables/t", storage_options=place, credential_provider=fails_later)
 time.sleep(0.6)
 attempt(kept.update_incremental)
-# The same secrets from profiles. The program of one prints them and fails, the program of another prints half of them.
+# Profiles have the same secrets. The program of one profile prints them and fails, and another prints half of them.
 profiles, answer = os.path.join(work, "profiles"), os.path.join(work, "answer")
 keys = "\n".join(f"{name} = {value}" for name, value in mapping.items())
 with open(answer, "w") as file:

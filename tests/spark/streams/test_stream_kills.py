@@ -116,7 +116,7 @@ CLUSTER = """
 
     @sf.udf("bigint")
     def deadly(value):
-        # Kills its executor once: the parent of a Python worker is the daemon of workers, whose parent is the executor.
+        # Kills its executor once. The parent of a Python worker is the worker daemon, and its parent is the executor.
         if value == 13:
             try:
                 os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
