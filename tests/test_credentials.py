@@ -190,7 +190,7 @@ def test_all_forms_of_credentials(returned: Any, expected: Answer) -> None:
         (AsyncAzureCredential(), "something to await"),
     ],
 )
-def test_what_is_wrong_is_said_without_the_secret(returned: Any, words: str) -> None:
+def test_errors_do_not_contain_the_secret(returned: Any, words: str) -> None:
     with pytest.raises(NotCredentialsError) as raised:
         ask(lambda: returned)
     assert words in str(raised.value)
@@ -202,7 +202,7 @@ async def later() -> None:
 
 
 @pytest.mark.parametrize("provider", ["hidden", {"token": "hidden"}, 1, later, SimpleNamespace()])
-def test_what_is_no_provider_is_refused_at_once(provider: Any) -> None:
+def test_invalid_providers_are_refused_at_once(provider: Any) -> None:
     with pytest.raises(InvalidArgumentError) as raised:
         DeltaTable("s3://tables/t", credential_provider=provider)
     assert "credential_provider cannot be" in str(raised.value)
@@ -214,7 +214,7 @@ def test_local_files_have_no_credentials(tmp_path: Any) -> None:
         DeltaTable(tmp_path, credential_provider=dict)
 
 
-def test_a_session_says_its_region() -> None:
+def test_a_boto_session_has_a_region() -> None:
     session = Session(BotocoreCredentials())
     assert store_argument("s3a://b/t", None, session).options == {"aws_region": "eu-north-1"}
     assert store_argument("s3://b/t", {"REGION": "x"}, session).options == {"REGION": "x"}

@@ -75,7 +75,7 @@ def test_entries_have_the_comments_above_them() -> None:
         ("    // on", "is not understood"),
     ],
 )
-def test_what_is_not_understood_is_an_error(line: str, message: str) -> None:
+def test_unknown_code_is_an_error(line: str, message: str) -> None:
     changed = CODE.replace(line, "    else" if line.startswith("    // on") else "")
     with pytest.raises(ValueError, match=message):
         list(entries(changed, "const NAMES:"))

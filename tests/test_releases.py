@@ -109,7 +109,7 @@ def test_versions_have_an_order() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1.0", "v1.0.0", "01.0.0", "1.0.0rc1", "1.0.0-beta", "1.0.0 "])
-def test_other_texts_are_no_versions(text: str) -> None:
+def test_invalid_versions_are_refused(text: str) -> None:
     with pytest.raises(RefusedError, match="is not a version: write it as"):
         Version.parse(text)
 

@@ -78,7 +78,7 @@ def test_names_everything_missing_and_the_command_that_installs_it(root: Path, t
         ("python3", "echo 3.9", "python3 is 3.9"),
     ],
 )
-def test_names_what_is_too_old(root: Path, tmp_path: Path, program: str, text: str, said: str) -> None:
+def test_outdated_programs_are_named(root: Path, tmp_path: Path, program: str, text: str, said: str) -> None:
     ran = prerequisites(root, tmp_path, **{**GOOD, program: text})
     assert ran.returncode == 1
     assert said in ran.stderr
@@ -200,7 +200,7 @@ def steps(root: Path, tmp_path: Path) -> Steps:
     return run
 
 
-def test_a_wheel_of_another_profile_is_built_anew(steps: Steps) -> None:
+def test_a_wheel_of_another_profile_is_built_again(steps: Steps) -> None:
     """A wheel of a different profile is built again, so benchmarks after a CI run do not use CI's debug build."""
     for target in ("build", "test-spark-4.3"):
         assert "--profile release" in steps(target)

@@ -15,7 +15,7 @@ def test_the_tests_that_it_names_exist(root: Path) -> None:
     assert [name for name in named if not (root / name).exists()] == []
 
 
-def test_its_limits_are_those_of_the_core(root: Path) -> None:
+def test_its_limits_agree_with_the_core(root: Path) -> None:
     """Every constant of the core's limits is in the table of the page, and every value in the table belongs to a
     constant.
     """

@@ -21,7 +21,7 @@ def test_each_thorough_test_is_in_one_slice_and_the_quick_ones_in_each() -> None
     assert taken(TESTS, "deep", f"3/{COUNT}") == slices[3] - {"quick"}
 
 
-def test_without_a_slice_quick_has_none_of_them_and_deep_has_all() -> None:
+def test_without_a_slice_quick_has_no_thorough_tests_and_deep_has_all() -> None:
     assert taken(TESTS, "quick", "") == {"quick"}
     assert taken(TESTS, "deep", "") == THOROUGH
     assert taken(TESTS, "", "") == THOROUGH | {"quick"}
@@ -43,7 +43,7 @@ def test_some_run_more_often() -> None:
         assert len(slices) == COUNT / 4
 
 
-def test_a_slice_of_none_has_only_those_that_run_more_often() -> None:
+def test_an_empty_slice_has_only_tests_that_run_more_often() -> None:
     tests = [*TESTS, *(Candidate("often.py", f"often {number}", True, 4) for number in range(100))]
     slices = [taken(tests, "quick", f"{number}/0") - {"quick"} for number in range(4)]
     assert sum(map(len, slices)) == 100

@@ -148,7 +148,7 @@ public class Sample implements Runnable {
 """
 
 
-def test_the_symbols_of_others_are_listed(tmp_path: Path) -> None:
+def test_symbols_of_other_packages_are_listed(tmp_path: Path) -> None:
     if shutil.which("javac") is None:
         missing("no javac")
     sources = {

@@ -137,7 +137,7 @@ def test_changes_are_recorded_as_the_connector_records_them(jvm: Jvm, tmp_path: 
     assert len(newest) == 3
 
 
-def test_they_go_on_with_row_ids_and_timestamps_that_we_began(jvm: Jvm, tmp_path: Path) -> None:
+def test_they_continue_row_ids_and_timestamps_that_we_began(jvm: Jvm, tmp_path: Path) -> None:
     """PROTOCOL, "Row Tracking", "In-Commit Timestamps"."""
     write_deltalake(tmp_path, DATA)
     table = DeltaTable(tmp_path)
@@ -162,7 +162,7 @@ def _values(table: pa.Table) -> list[list[Any]]:
     return [list(row.values()) for row in table.to_pylist()]
 
 
-def test_deltalake_goes_on_in_altered_tables(tmp_path: Path) -> None:
+def test_deltalake_writes_to_altered_tables(tmp_path: Path) -> None:
     write_deltalake(tmp_path, DATA)
     table = DeltaTable(tmp_path)
     table.alter.add_columns(Field("note", "string"), after="id")
@@ -180,7 +180,7 @@ def test_deltalake_goes_on_in_altered_tables(tmp_path: Path) -> None:
     assert deltalake.DeltaTable(tmp_path).metadata().configuration == {"delta.enableChangeDataFeed": "true"}
 
 
-def test_they_go_on_without_features_that_we_dropped(jvm: Jvm, tmp_path: Path) -> None:
+def test_they_write_to_tables_whose_features_we_dropped(jvm: Jvm, tmp_path: Path) -> None:
     """PROTOCOL, "Supported Features": the table has no traces of a dropped feature."""
     write_deltalake(tmp_path, DATA, configuration={"delta.enableRowTracking": "true"})
     table = DeltaTable(tmp_path)

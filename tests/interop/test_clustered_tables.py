@@ -66,7 +66,7 @@ def insert(jvm: Jvm, table: str, first: int, count: int) -> None:
 
 
 @pytest.mark.parametrize("mode", [pytest.param("none", marks=pytest.mark.thorough), "name"])
-def test_each_goes_on_with_what_the_other_has_clustered(
+def test_each_continues_clustering_of_the_other(
     jvm: Jvm, tmp_path: Path, mode: str, small_cubes: Callable[[int], None]
 ) -> None:
     """Finished cubes of either engine are not rewritten, and the rows and their ids do not change."""

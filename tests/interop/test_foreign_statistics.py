@@ -257,7 +257,7 @@ def content(path: Path) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("vectors", [False, True])
-def test_bounds_of_others_remove_and_change_no_row_unseen(tmp_path: Path, vectors: bool) -> None:
+def test_no_row_is_changed_unread_because_of_bounds_of_other_writers(tmp_path: Path, vectors: bool) -> None:
     table = foreign(tmp_path / "deleted", too_narrow, vectors=vectors)
     assert table.delete("n >= 5")["numDeletedRows"] == 2
     assert content(tmp_path / "deleted") == [(1, 1)]
@@ -280,7 +280,7 @@ def test_our_own_bounds_let_a_file_go_unseen(tmp_path: Path) -> None:
     assert DeltaTable(tmp_path).delete("n >= 1")["numDeletedRows"] == 3
 
 
-def test_a_mark_among_the_structs_of_a_checkpoint_is_none(tmp_path: Path) -> None:
+def test_a_mark_in_struct_statistics_does_not_count(tmp_path: Path) -> None:
     """If only a checkpoint's struct statistics have the mark, it does not count, because the checkpoint's writer may
     have changed the statistics.
     """
@@ -308,7 +308,7 @@ def test_a_mark_among_the_structs_of_a_checkpoint_is_none(tmp_path: Path) -> Non
     assert content(tmp_path) == [(1, 1)]
 
 
-def test_rows_of_files_of_others_are_counted_in_their_footers(tmp_path: Path) -> None:
+def test_rows_in_files_of_other_writers_are_counted_from_footers(tmp_path: Path) -> None:
     table = foreign(tmp_path / "deleted", too_few)
     assert table.delete("p = 'a'")["numDeletedRows"] == 3
     assert content(tmp_path / "deleted") == []
@@ -328,7 +328,7 @@ def no_nulls(stats: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("checkpoint", [False, True])
-def test_null_counts_of_others_allow_no_rule(tmp_path: Path, checkpoint: bool) -> None:
+def test_null_counts_of_other_writers_do_not_prove_a_rule(tmp_path: Path, checkpoint: bool) -> None:
     """The statistics say that there are no NULLs, although the other writer did not count them, so a NOT NULL rule has
     to read the rows.
     """
@@ -356,7 +356,7 @@ def test_null_counts_of_ours_need_no_rows(tmp_path: Path) -> None:
     DeltaTable(tmp_path).alter.set_column_not_null("n")
 
 
-def test_row_ids_do_not_overlap_by_numbers_of_others(tmp_path: Path) -> None:
+def test_wrong_row_counts_of_other_writers_do_not_make_row_ids_overlap(tmp_path: Path) -> None:
     enabled = {"delta.enableRowTracking": "true"}
     table = foreign(tmp_path / "wrong", too_few)
     with pytest.raises(CorruptDataError, match="the statistics of the file have 2 rows, but the file has 3"):

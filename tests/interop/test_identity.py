@@ -12,7 +12,7 @@ from tests.interop.conftest import Jvm
 
 
 @pytest.mark.parametrize(("start", "step"), [(5, -3), (1, 1)])
-def test_both_count_on_from_each_others_marks(tmp_path: Path, jvm: Jvm, start: int, step: int) -> None:
+def test_both_continue_identity_values_of_the_other(tmp_path: Path, jvm: Jvm, start: int, step: int) -> None:
     path = tmp_path / "t"
     identity = f"GENERATED ALWAYS AS IDENTITY (START WITH {start} INCREMENT BY {step})"
     jvm.run(f"CREATE TABLE delta.`{path}` (id BIGINT {identity}, n BIGINT) USING delta")

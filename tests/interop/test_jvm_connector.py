@@ -33,7 +33,7 @@ def test_they_read_our_partitions_and_skip_by_our_statistics(jvm: Jvm, tmp_path:
     )
 
 
-def test_we_read_theirs_back_to_the_first_version(jvm: Jvm, tmp_path: Path) -> None:
+def test_we_read_all_versions_of_their_tables(jvm: Jvm, tmp_path: Path) -> None:
     """deltalog reads every version of a table in which the connector has rewritten a file for a DELETE, and has
     written a checkpoint after the usual number of commits.
     """
@@ -180,9 +180,7 @@ NESTED = pa.struct([pa.field("x y", pa.int64())])
     ],
     ids=["id", "name and others"],
 )
-def test_they_go_on_with_the_features_of_our_tables(
-    jvm: Jvm, tmp_path: Path, properties: dict[str, str]
-) -> None:
+def test_they_write_to_tables_with_our_features(jvm: Jvm, tmp_path: Path, properties: dict[str, str]) -> None:
     """Both engines write alternately, and column ids, row ids, physical names and timestamps stay consistent."""
     table = f"delta.`{tmp_path}`"
     is_mapped = "delta.columnMapping.mode" in properties

@@ -30,7 +30,7 @@ def manifests(path: Path) -> dict[str, list[str]]:
     return {str(file.relative_to(root)): sorted(file.read_text().splitlines()) for file in found}
 
 
-def test_manifests_are_those_of_the_jvm_connector(jvm: Jvm, tmp_path: Path) -> None:
+def test_manifests_equal_the_jvm_connectors(jvm: Jvm, tmp_path: Path) -> None:
     for partition_by in ([], ["p", "day"]):
         path = tmp_path / f"t{len(partition_by)}"
         for _ in range(2):

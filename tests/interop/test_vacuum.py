@@ -111,7 +111,7 @@ def test_the_same_files_as_the_jvm_connector_deletes(jvm: Jvm, tmp_path: Path, r
     assert ends[0]["operationMetrics"].keys() == ends[1]["operationMetrics"].keys()
 
 
-def test_lite_goes_on_where_the_jvm_connector_has_ended(jvm: Jvm, tmp_path: Path) -> None:
+def test_lite_continues_where_the_jvm_connector_has_ended(jvm: Jvm, tmp_path: Path) -> None:
     path = tmp_path / "t"
     write_deltalake(path, ROWS)
     write_deltalake(path, ROWS, mode="overwrite")

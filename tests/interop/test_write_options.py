@@ -24,7 +24,7 @@ def agree(jvm: Jvm, path: Path) -> list[str]:
     return found
 
 
-def test_each_knows_what_applications_of_the_other_have_done(jvm: Jvm, tmp_path: Path) -> None:
+def test_each_recognizes_writes_of_applications_that_the_other_has_recorded(jvm: Jvm, tmp_path: Path) -> None:
     """Protocol: "Transaction Identifiers"."""
     data = pa.table({"id": pa.array([1], pa.int64())})
 

@@ -41,7 +41,7 @@ def cluster() -> Iterator[None]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """A table of four files with deletion vectors, and with columns that have other names in its files."""
+    """Creates a table of four files with deletion vectors and column mapping."""
     place = str(tmp_path / "t")
     properties = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"}
     for number in range(4):

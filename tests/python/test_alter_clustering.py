@@ -141,7 +141,7 @@ def test_a_file_without_statistics_of_a_new_clustering_column(tmp_path: Path) ->
     table.alter.cluster_by("s.x")
 
 
-def test_rows_that_are_added_meanwhile_conflict_with_new_clustering_columns(tmp_path: Path) -> None:
+def test_concurrently_added_rows_conflict_with_new_clustering_columns(tmp_path: Path) -> None:
     table = created(tmp_path, NESTED)
     write_deltalake(tmp_path, NESTED, mode="append")
     with pytest.raises(CommitConflictError):

@@ -110,7 +110,7 @@ def test_a_new_type_adds_its_feature(tmp_path: Path) -> None:
     assert table.protocol().reader_features == ["timestampNtz", "variantType"]
 
 
-def test_writers_go_on_when_a_column_is_added(tmp_path: Path) -> None:
+def test_writers_do_not_conflict_with_an_added_column(tmp_path: Path) -> None:
     """A new nullable column and concurrent writers of rows do not conflict with each other."""
     table, stale = created(tmp_path), DeltaTable(tmp_path)
     table.alter.add_columns(Field("a", "long"))
@@ -203,7 +203,7 @@ def crafted(path: Path) -> DeltaTable:
     return DeltaTable(path)
 
 
-def test_columns_that_others_refer_to_stay(tmp_path: Path) -> None:
+def test_columns_to_which_rules_refer_cannot_be_changed(tmp_path: Path) -> None:
     """PROTOCOL, "CHECK Constraints": "Columns referred by the SQL expression must exist in the table schema"."""
     table = crafted(tmp_path)
     for column, by in [
@@ -288,7 +288,7 @@ def test_comments(tmp_path: Path) -> None:
             table.alter.set_column_metadata("s.x", {key: "1"})
 
 
-def test_null_is_forbidden_only_where_there_is_none(tmp_path: Path) -> None:
+def test_a_column_with_null_cannot_be_made_not_null(tmp_path: Path) -> None:
     inner = pa.struct([("x", pa.int64()), ("y", pa.int64())])
     data = pa.table(
         {

@@ -120,7 +120,7 @@ def test_a_feature_that_requires_the_mapping_gives_ids_to_columns(tmp_path: Path
     assert pa.table(DeltaTable(tmp_path).to_arrow())["key"].to_pylist() == [1, 2]
 
 
-def test_columns_are_mapped_only_if_that_is_asked_for(tmp_path: Path) -> None:
+def test_columns_are_mapped_only_on_request(tmp_path: Path) -> None:
     opened = table(tmp_path, delta_columnMapping_mode="name")
     opened.alter.set_table_properties({"mine": "1"})
     assert DeltaTable(tmp_path).protocol().min_reader_version == 1

@@ -159,7 +159,7 @@ def test_identity_columns_are_defined_by_schemas_and_not_by_rows(tmp_path: Path)
     assert not (tmp_path / "none").exists()
 
 
-def test_what_tells_of_files_stays_in_the_table(tmp_path: Path) -> None:
+def test_metadata_about_files_is_not_passed_on(tmp_path: Path) -> None:
     mapped = {"delta.columnMapping.mode": "name"}
     write_deltalake(tmp_path / "table", pa.table({"a": [1]}), configuration=mapped)
     table = DeltaTable(tmp_path / "table")

@@ -61,7 +61,7 @@ KEPT = {
 }
 
 
-def test_collations_are_kept_and_statistics_are_those_of_the_bytes(tmp_path: Path) -> None:
+def test_collations_are_kept_and_statistics_compare_bytes(tmp_path: Path) -> None:
     path = crafted(tmp_path / "t")
     write_deltalake(path, ROWS, mode="append")
     (add,) = (action["add"] for action in actions(path, 1) if "add" in action)

@@ -43,7 +43,7 @@ def test_custom_metadata_is_in_the_commit_info(tmp_path: Path) -> None:
     assert DeltaTable(tmp_path / "made").history()[0]["job"] == metadata["job"]
 
 
-def test_commits_say_that_rows_keep_their_ids(tmp_path: Path) -> None:
+def test_commits_record_that_rows_keep_their_ids(tmp_path: Path) -> None:
     """PROTOCOL, "Row Tracking": `delta.rowTracking.preserved` is set "if no rows are updated or copied"."""
     properties = CommitProperties({"tags": {"team": "a"}})
     tracked = {"delta.enableRowTracking": "true"}
@@ -130,7 +130,7 @@ def test_a_repeated_write_has_no_effect(tmp_path: Path) -> None:
     assert table.count() == 4
 
 
-def test_a_write_that_another_process_has_done_meanwhile_has_no_effect(tmp_path: Path) -> None:
+def test_a_write_that_another_process_has_made_has_no_effect(tmp_path: Path) -> None:
     """Protocol: "Transaction Identifiers"."""
     write_deltalake(tmp_path, ROWS)
     properties = recorded(Transaction("job", 1))

@@ -161,7 +161,7 @@ def test_the_columns_may_be_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("zone", "hour"), [("+02:00", 8), ("GMT-5", 15), ("Europe/Berlin", 9)])
-def test_times_in_names_of_directories_are_those_of_a_zone(tmp_path: Path, zone: str, hour: int) -> None:
+def test_times_in_names_of_directories_have_a_time_zone(tmp_path: Path, zone: str, hour: int) -> None:
     place = tmp_path / "at=2024-01-01 10%3A00%3A00"
     place.mkdir()
     pq.write_table(pa.table({"a": [1]}), place / "1.parquet")

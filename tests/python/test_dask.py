@@ -222,7 +222,7 @@ class GivenUp(dask.callbacks.Callback):  # type: ignore[misc]
         GIVEN_UP.set()
 
 
-def test_a_failure_leaves_nothing_although_others_still_write(
+def test_a_failure_leaves_nothing_although_other_tasks_still_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = deltalog.dask._write

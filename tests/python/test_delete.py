@@ -245,7 +245,7 @@ def updated(row: Row) -> Row:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_random_statements_leave_what_a_model_leaves(tmp_path: Path, seed: int) -> None:
+def test_random_statements_agree_with_a_model(tmp_path: Path, seed: int) -> None:
     """Random DELETEs and UPDATEs are applied to a table and to a list of rows. The resulting rows, the change data
     feed and the numbers of affected rows must agree.
     """

@@ -53,7 +53,7 @@ def test_row_tracking(tmp_path: Path) -> None:
     assert sorted(found["_row_id"].to_pylist()) == [0, 1, 2, 3]
 
 
-def test_rows_that_are_added_meanwhile_lose_their_row_ids(tmp_path: Path) -> None:
+def test_concurrently_added_rows_lose_their_row_ids(tmp_path: Path) -> None:
     """The drop continues if other writers add rows, and removes the row ids of their files as well."""
     table = created(tmp_path, configuration={"delta.enableRowTracking": "true"})
     write_deltalake(tmp_path, NUMBERS, mode="append")
@@ -136,7 +136,7 @@ def test_features_of_writers_that_are_not_in_use(tmp_path: Path) -> None:
     assert table.count() == 1
 
 
-def test_a_column_that_comes_meanwhile_is_a_conflict(tmp_path: Path) -> None:
+def test_a_concurrently_added_column_is_a_conflict(tmp_path: Path) -> None:
     """A column that another writer adds during the drop is a conflict, because it may need the feature."""
     table = created(tmp_path, configuration={"delta.feature.allowColumnDefaults": "supported"})
     other = DeltaTable(tmp_path)

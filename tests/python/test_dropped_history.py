@@ -81,7 +81,7 @@ def test_checkpoints_hide_the_versions_that_use_the_feature(tmp_path: Path) -> N
         table.alter.drop_feature("checkpointProtection")
 
 
-def test_files_of_vectors_are_kept_from_clients_that_know_none(tmp_path: Path) -> None:
+def test_files_of_vectors_are_protected_from_older_clients(tmp_path: Path) -> None:
     """Clients that do not know deletion vectors might delete their files as garbage. So the drop adds `remove` actions
     for them as if they were data files, and VACUUM deletes them no earlier than data files.
     """
@@ -219,7 +219,7 @@ def test_protection_ends_with_the_history(tmp_path: Path) -> None:
     assert versions_of(tmp_path, "json") == [7, 8]
 
 
-def test_a_drop_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+def test_an_interrupted_drop_is_continued(tmp_path: Path) -> None:
     """A drop is interrupted after each of its commits. The rows stay the same, and the next drop completes the work."""
     whole = with_deleted_rows(tmp_path / "whole")
     last = whole.alter.drop_feature("deletionVectors")

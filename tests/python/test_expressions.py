@@ -214,14 +214,14 @@ def test_dates_and_texts_skip_files_of_timestamps(tmp_path: Path, column: str) -
 @pytest.mark.parametrize(
     "sql", ["at > 'yesterday'", "at = ''", "day = '2024-13'", "'12:00' < at", "at = 5", "at = name"]
 )
-def test_a_text_that_is_no_time_is_refused(tmp_path: Path, sql: str) -> None:
+def test_a_string_that_is_not_a_time_is_refused(tmp_path: Path, sql: str) -> None:
     write_deltalake(tmp_path, pa.Table.from_pylist(ROWS, SCHEMA))
     with pytest.raises(DeltaError, match=r"cannot be compared|has no value for"):
         DeltaTable(tmp_path).delete(sql)
 
 
 @pytest.mark.parametrize("sql", ["rand() < 0.5", "name = uuid()", "uuid() IS NULL", "id IN (1, random())"])
-def test_what_is_another_value_in_each_row_is_no_condition(tmp_path: Path, sql: str) -> None:
+def test_random_values_are_refused_in_conditions(tmp_path: Path, sql: str) -> None:
     write_deltalake(tmp_path, pa.Table.from_pylist(ROWS, SCHEMA))
     table = DeltaTable(tmp_path)
     merge = table.merge(pa.table({"id": [1]}), "t.id = s.id", source_alias="s", target_alias="t")
@@ -291,7 +291,7 @@ def test_a_default_value_is_the_same_for_all_rows(tmp_path: Path, kind: str, sql
 @pytest.mark.parametrize(
     "sql", ["at < now()", "at::DATE <= current_date", "localtimestamp() > at::TIMESTAMP_NTZ"]
 )
-def test_what_changes_with_time_is_no_constraint(tmp_path: Path, sql: str) -> None:
+def test_time_dependent_expressions_are_refused_as_constraints(tmp_path: Path, sql: str) -> None:
     write_deltalake(tmp_path, pa.table({"at": pa.array([], pa.timestamp("us", "UTC"))}))
     with pytest.raises(InvalidArgumentError, match="its value differs at another time"):
         DeltaTable(tmp_path).alter.add_constraint({"past": sql})

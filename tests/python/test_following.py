@@ -88,7 +88,7 @@ FURTHER_CHANGES: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_change_acts_on_what_others_have_committed(tmp_path: Path, name: str) -> None:
+def test_a_change_applies_to_rows_of_other_writers(tmp_path: Path, name: str) -> None:
     """A change applies to the rows that other writers have committed. Afterwards the table object shows the change."""
     change, expected = CHANGES[name]
     write_deltalake(tmp_path, rows(1))
@@ -204,7 +204,7 @@ def test_an_overwrite_is_based_on_what_was_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", ["append", "delete", "partition"])
-def test_a_change_that_goes_on_to_rows_of_others_does_not_make_them_seen(tmp_path: Path, change: str) -> None:
+def test_rows_of_other_writers_count_as_unread_after_a_change(tmp_path: Path, change: str) -> None:
     """If a change was applied to rows of other writers, these rows still count as not read, so an overwrite afterwards
     conflicts.
     """
@@ -379,7 +379,7 @@ def expired(path: Path, kept: int) -> None:
             file.unlink()
 
 
-def test_a_table_goes_on_when_its_own_commits_were_cleaned_up(tmp_path: Path) -> None:
+def test_a_table_object_works_after_its_commits_were_cleaned_up(tmp_path: Path) -> None:
     write_deltalake(tmp_path, rows(0), configuration={"delta.checkpointInterval": "1000"})
     table = DeltaTable(tmp_path)
     for number in range(1, 12):

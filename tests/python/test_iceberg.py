@@ -267,7 +267,7 @@ def test_files_without_their_number_of_rows_must_not_be_there(tmp_path: Path) ->
         DeltaTable(tmp_path).alter.set_table_properties({V2: "true"})
 
 
-def test_rows_that_are_added_meanwhile_are_a_conflict(tmp_path: Path) -> None:
+def test_concurrently_added_rows_are_a_conflict(tmp_path: Path) -> None:
     """If another writer adds rows while the compatibility is enabled, there is a conflict, because its files may not
     comply.
     """

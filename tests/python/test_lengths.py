@@ -65,7 +65,7 @@ def test_fields_beside_a_length_are_not_changed(path: Path, change: Callable[[Ta
     assert DeltaTable(path).version() == 0
 
 
-def test_fields_that_others_have_moved_are_not_guessed(tmp_path: Path) -> None:
+def test_fields_that_another_writer_has_moved_are_not_guessed(tmp_path: Path) -> None:
     column = lengths.FIELDS[1]
     moved = {**column, "type": struct(*reversed(column["type"]["fields"]))}
     path = CraftedTable(tmp_path / "t", [lengths.FIELDS[0], moved]).commit()
@@ -73,7 +73,7 @@ def test_fields_that_others_have_moved_are_not_guessed(tmp_path: Path) -> None:
         write_deltalake(path, lengths.GIVEN.select(["id"]), mode="append")
 
 
-def test_what_is_hidden_by_null_is_no_value(path: Path) -> None:
+def test_values_hidden_by_null_are_not_checked(path: Path) -> None:
     """Lengths are checked only for real values. The memory behind a NULL struct or list, or outside of a slice, may
     contain anything.
     """

@@ -240,7 +240,7 @@ def test_a_version_is_compared_with_its_checksum(table: Path) -> None:
     assert (difference.field, difference.checksum, difference.replay) == ("numFiles", 11, 12)
 
 
-def test_the_order_of_features_is_no_difference(tmp_path: Path) -> None:
+def test_the_order_of_features_does_not_matter(tmp_path: Path) -> None:
     """Protocol, "Protocol Evolution": the order of features does not matter. The JVM connector orders them by their
     hashes.
     """

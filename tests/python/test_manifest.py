@@ -91,7 +91,7 @@ def test_manifests_that_would_lie_are_refused(tmp_path: Path) -> None:
         table.generate("presto")
 
 
-def test_vectors_that_others_add_meanwhile_are_a_conflict(tmp_path: Path) -> None:
+def test_concurrently_added_vectors_are_a_conflict(tmp_path: Path) -> None:
     path, vectors = tmp_path / "t", "delta.enableDeletionVectors"
     write_deltalake(path, ROWS, configuration={vectors: "true"})
     old = DeltaTable(path)

@@ -286,7 +286,7 @@ def played(
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_merge_leaves_what_a_model_leaves(tmp_path: Path, seed: int) -> None:
+def test_a_merge_agrees_with_a_model(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)  # noqa: S311
 
     def row() -> Row:
@@ -385,7 +385,7 @@ def test_rules_of_the_table_hold(tmp_path: Path, properties: dict[str, str]) -> 
 
 
 @BOTH
-def test_changed_rows_keep_their_ids_and_new_ones_get_theirs(
+def test_changed_rows_keep_their_ids_and_new_rows_get_new_ids(
     tmp_path: Path, properties: dict[str, str]
 ) -> None:
     """Protocol, "Row Tracking"."""
@@ -615,7 +615,7 @@ CHANGES: dict[str, Callable[[DeltaTable], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_another_change_of_the_metadata_meanwhile_is_a_conflict(tmp_path: Path, change: str) -> None:
+def test_a_concurrent_change_of_the_metadata_is_a_conflict(tmp_path: Path, change: str) -> None:
     """If another writer changes the metadata during a MERGE that adds columns, there is a conflict, because the new
     columns were added to the earlier metadata.
     """

@@ -58,7 +58,7 @@ def test_a_table(tmp_path: Path) -> None:
         assert text in texts, text
 
 
-def test_names_of_strangers_are_text(tmp_path: Path) -> None:
+def test_names_in_untrusted_tables_are_shown_as_text(tmp_path: Path) -> None:
     properties = {"delta.columnMapping.mode": "name"}
     schema = pa.schema([(EVIL, pa.struct([(EVIL, pa.int64())]))])
     table = DeltaTable.create(tmp_path, schema, name=EVIL, description=EVIL, configuration=properties)
@@ -83,7 +83,9 @@ def test_very_many_columns(tmp_path: Path) -> None:
     assert "c50" not in parsed.texts
 
 
-def test_what_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_tables_are_shown_with_their_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_deltalake(tmp_path, pa.table({"i": [1]}))
 
     def fail(*_: object) -> list[object]:

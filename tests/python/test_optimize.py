@@ -133,7 +133,7 @@ def test_features_are_kept(tmp_path: Path, mode: str) -> None:
     assert table.count("true") == 25
 
 
-def test_statements_go_on_beside_it(tmp_path: Path) -> None:
+def test_statements_run_concurrently(tmp_path: Path) -> None:
     """While OPTIMIZE runs, appends and deletes in another thread neither fail nor conflict, and none is lost."""
     path = tmp_path / "t"
     for start in range(0, 200, 10):

@@ -72,7 +72,7 @@ def test_a_whole_table_appended_to_itself_depends_on_all_rows(tmp_path: Path) ->
     assert rows(tmp_path) == [(2, 2), (2, 2)]
 
 
-def test_an_overwrite_of_some_rows_depends_on_those_that_replace_them(tmp_path: Path) -> None:
+def test_an_overwrite_of_some_rows_depends_on_the_rows_that_it_read(tmp_path: Path) -> None:
     """Two writers each overwrite one partition with the rows of the other partition. If one ran after the other, both
     partitions would be equal at the end, so one of them must conflict.
     """
@@ -113,7 +113,7 @@ def test_rows_of_a_chosen_version_are_meant_to_be_old(tmp_path: Path) -> None:
     assert rows(tmp_path) == [(1, 1), (2, 2)]
 
 
-def test_rows_of_another_table_are_not_those_of_this_one(tmp_path: Path) -> None:
+def test_rows_of_another_table_do_not_count_as_own_rows(tmp_path: Path) -> None:
     created(tmp_path / "one", "Serializable")
     created(tmp_path / "other")
     rows_of_other = DeltaTable(tmp_path / "other").to_arrow()

@@ -46,7 +46,7 @@ def test_values_are_compared_by_type(tmp_path: Path) -> None:
     assert rows(tmp_path) == [(2, 2), (3, 1)]
 
 
-def test_commits_in_other_partitions_are_no_conflict(tmp_path: Path) -> None:
+def test_commits_in_other_partitions_do_not_conflict(tmp_path: Path) -> None:
     write(tmp_path, table(id=[1, 2], p=[1, 2]))
     base = deltalog.DeltaTable(tmp_path)
     deltalog.write_deltalake(tmp_path, table(id=[3], p=[2]), mode="append")

@@ -85,7 +85,7 @@ def test_figures_have_the_style_of_the_program(tmp_path: Path) -> None:
     assert share(dark, "white") > 0.001
 
 
-def test_all_that_a_figure_says(tmp_path: Path) -> None:
+def test_the_texts_of_a_figure(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     figure = deltalog.plot.overlap(table(tmp_path / "t", [[add("a", **bounds(1, 2))]], {"x": "long"}), "x")
     texts = [text.get_text() for axes in figure.axes for text in axes.texts]

@@ -74,7 +74,7 @@ VALUES: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_a_filter_reads_what_the_plot_says(tmp_path: Path, kind: str) -> None:
+def test_a_filter_reads_as_many_files_as_the_plot_shows(tmp_path: Path, kind: str) -> None:
     """The overlap that a plot shows is compared with the number of files that a scan with a filter reads."""
     chance = random.Random(kind)  # noqa: S311 (the same files each time)
     files = []
@@ -123,7 +123,7 @@ def test_columns_that_have_an_overlap(tmp_path: Path) -> None:
             overlap_of(found, column)  # type: ignore[arg-type]
 
 
-def test_values_that_are_no_bounds(tmp_path: Path) -> None:
+def test_bounds_that_are_not_exact(tmp_path: Path) -> None:
     adds = [
         add("1", **bounds("NaN", "NaN")),
         add("2", **bounds("-Infinity", 3.0)),

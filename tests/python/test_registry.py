@@ -63,7 +63,7 @@ def test_opening_again_reads_only_new_commits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("commits", [1, 2, 3])
-def test_a_table_made_anew_is_opened_anew(tmp_path: Path, commits: int) -> None:
+def test_a_table_that_was_created_again_is_read_again(tmp_path: Path, commits: int) -> None:
     """If a table was dropped and created again, the new table is read. It may have fewer versions than the old table,
     the same number, or more.
     """
@@ -157,7 +157,7 @@ def test_no_files_stay_open(tmp_path: Path) -> None:
             assert open_files() == 0
 
 
-def test_roots_are_part_of_what_is_shared(tmp_path: Path) -> None:
+def test_snapshots_are_shared_only_with_the_same_roots(tmp_path: Path) -> None:
     path = tmp_path / "t"
     write_deltalake(path, numbers(0, 3))
     DeltaTable(path)

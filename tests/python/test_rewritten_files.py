@@ -231,7 +231,7 @@ def test_clustering_columns_follow_their_names(tmp_path: Path) -> None:
     assert '[["name"]]' in domain["configuration"]
 
 
-def test_rows_that_others_add_meanwhile_stay(tmp_path: Path) -> None:
+def test_rows_that_other_writers_add_stay(tmp_path: Path) -> None:
     """Rows that other writers add during the drop stay. A statement through a table object that was opened before
     still finds its rows.
     """

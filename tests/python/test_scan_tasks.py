@@ -118,7 +118,7 @@ def test_bounds_of_several_columns(table: DeltaTable, tmp_path: Path) -> None:
         table.bounds("i")  # type: ignore[arg-type]
 
 
-def test_what_a_task_says(table: DeltaTable) -> None:
+def test_information_about_a_task(table: DeltaTable) -> None:
     tasks = table.scan_tasks(3)
     assert sum(task.num_files for task in tasks) == 6
     assert sum(task.num_rows or 0 for task in tasks) == table.count() == 540
@@ -189,7 +189,7 @@ def test_a_missing_file(table: DeltaTable, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, "2", None, True])
-def test_numbers_that_are_none(table: DeltaTable, count: Any) -> None:
+def test_invalid_numbers_are_refused(table: DeltaTable, count: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="count"):
         table.scan_tasks(count)
 

@@ -62,7 +62,7 @@ def test_the_rows_of_a_batch(table: DeltaTable, batch_rows: int) -> None:
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, "2", True, 2**70])
 @pytest.mark.parametrize("name", ["batch_rows", "threads"])
-def test_numbers_that_are_none(table: DeltaTable, name: str, number: Any) -> None:
+def test_invalid_numbers_are_refused(table: DeltaTable, name: str, number: Any) -> None:
     with pytest.raises(InvalidArgumentError, match=f"{name} cannot be .*{number}"):
         table.to_arrow(**{name: number})
 
@@ -80,7 +80,7 @@ def test_a_limit(table: DeltaTable, limit: int) -> None:
 
 
 @pytest.mark.parametrize("limit", [-1, 1.5, "2", True])
-def test_limits_that_are_none(table: DeltaTable, limit: Any) -> None:
+def test_invalid_limits_are_refused(table: DeltaTable, limit: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="limit"):
         table.to_arrow(limit=limit)
 

@@ -72,7 +72,7 @@ def test_columns_are_added_at_every_depth(tmp_path: Path) -> None:
     assert DeltaTable(tmp_path).verify().ok
 
 
-def test_an_overwrite_adds_columns_and_keeps_the_others(tmp_path: Path) -> None:
+def test_an_overwrite_adds_columns_and_keeps_existing_ones(tmp_path: Path) -> None:
     write_deltalake(tmp_path, pa.table({"a": [1], "b": ["x"]}), partition_by=["b"])
     data = pa.table({"c": [1.5], "b": ["y"]})
     write_deltalake(tmp_path, data, mode="overwrite", schema_mode="merge")

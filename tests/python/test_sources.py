@@ -87,7 +87,7 @@ def test_what_a_generator_raises_is_the_cause(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_what_is_no_source(tmp_path: Path, data: Any, words: str) -> None:
+def test_invalid_sources_are_refused(tmp_path: Path, data: Any, words: str) -> None:
     with pytest.raises(InvalidArgumentError) as caught:
         write_deltalake(tmp_path, data)
     told = f"{caught.value} {caught.value.__cause__}"

@@ -151,7 +151,7 @@ def live(path: Path) -> list[dict[str, Any]]:
     return list(files.values())
 
 
-def test_our_statistics_stay_marked_and_others_do_not_become_ours(tmp_path: Path) -> None:
+def test_statistics_keep_their_mark_and_other_writers_get_none(tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     vectors = {"delta.enableDeletionVectors": "true"}
     for number in range(3):

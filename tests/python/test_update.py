@@ -44,7 +44,7 @@ BOTH = pytest.mark.parametrize("properties", [{}, VECTORS], ids=["copied", "vect
 
 
 @BOTH
-def test_values_are_those_of_the_row_as_it_was(tmp_path: Path, properties: dict[str, str]) -> None:
+def test_values_are_computed_from_the_old_row(tmp_path: Path, properties: dict[str, str]) -> None:
     table = created(tmp_path, FILES, {**properties, **FEED})
     done = metrics(table.update({"n": "id", "id": "n * 10"}, predicate="n > 3"))
     assert content(table) == in_order([*ROWS[:3], (40, "b", 4), (50, "b", 5)])

@@ -86,7 +86,7 @@ def test_what_is_found_is_deleted(path: Path) -> None:
     assert deltalake.DeltaTable(path).to_pyarrow_table().sort_by("id").column("id") == ROWS.column("id")
 
 
-def test_a_plan_tells_sizes_and_reasons_and_can_be_carried_out(path: Path) -> None:
+def test_a_plan_has_sizes_and_reasons_and_can_be_carried_out(path: Path) -> None:
     table = DeltaTable(path)
     plan = table.vacuum_plan(0, enforce_retention_duration=False)
     rows = pa.table(plan.files()).to_pylist()

@@ -73,7 +73,7 @@ def test_data_need_no_mark_if_the_table_has_the_type(tmp_path: Path) -> None:
         (["x"], pa.string(), "column 'v' has type"),
     ],
 )
-def test_what_is_no_variant_is_refused(
+def test_invalid_variants_are_refused(
     tmp_path: Path, values: list[Any], kind: pa.DataType, message: str
 ) -> None:
     path = CraftedTable(tmp_path / "t", [field("v", "variant")], features=["variantType"]).commit()

@@ -252,7 +252,7 @@ def test_a_table_is_not_partitioned_or_clustered_by_void(tmp_path: Path) -> None
         DeltaTable.create(tmp_path, columns, cluster_by=["b"])
 
 
-def test_tables_of_others_with_void_are_read_whatever_their_files_have(tmp_path: Path) -> None:
+def test_void_columns_of_other_writers_are_read_whatever_their_files_have(tmp_path: Path) -> None:
     table = CraftedTable(
         tmp_path,
         [

@@ -41,7 +41,7 @@ def test_modes(tmp_path: Path) -> None:
     assert pa.table(DeltaTable(tmp_path, version=1).to_arrow()).num_rows == 2
 
 
-def test_files_have_the_size_that_is_asked_for(tmp_path: Path) -> None:
+def test_files_have_the_requested_size(tmp_path: Path) -> None:
     """An option or a table property sets the size of files, no matter how the rows are divided into batches."""
     many = pa.table({"id": [number * 0x9E3779B97F4A7C15 % 2**62 for number in range(300_000)]})
     properties = {"delta.targetFileSize": "1mb"}

@@ -74,7 +74,7 @@ def leave_only_newest(path: Path) -> int:
 
 
 @pytest.mark.parametrize("has_constraint", [False, True])
-def test_an_append_whose_base_was_cleaned_up_goes_on_unless_the_table_has_changed(
+def test_an_append_whose_base_was_cleaned_up_succeeds_unless_the_table_has_changed(
     tmp_path: Path, has_constraint: bool
 ) -> None:
     """An append whose base version was cleaned up continues, unless the table has changed. Here a constraint was
@@ -99,7 +99,7 @@ def test_an_append_whose_base_was_cleaned_up_goes_on_unless_the_table_has_change
 
 @pytest.mark.parametrize("columns", [("id",), ("id", "N")])
 @pytest.mark.parametrize("counts", [False, True])
-def test_an_append_whose_base_was_cleaned_up_does_not_count_what_others_have_counted(
+def test_an_append_whose_base_was_cleaned_up_does_not_reuse_identity_values(
     tmp_path: Path, counts: bool, columns: tuple[str, ...]
 ) -> None:
     """PROTOCOL, "Identity Columns": the values in the append's files follow the high water mark of its base version.

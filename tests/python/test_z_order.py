@@ -236,7 +236,7 @@ def test_what_cannot_be_ordered(tmp_path: Path) -> None:
     assert table.version() == 1
 
 
-def test_statements_go_on_beside_it(tmp_path: Path) -> None:
+def test_statements_run_concurrently(tmp_path: Path) -> None:
     """While rows are ordered, appends and deletes in another thread neither fail nor are lost, whether or not the
     ordering is committed.
     """

@@ -12,7 +12,7 @@ from deltalog import DeltaTable, Field, write_deltalake
 from deltalog.errors import InvalidArgumentError
 
 
-def test_spark_goes_on_in_an_altered_table(spark: SparkSession, path: str) -> None:
+def test_spark_writes_to_an_altered_table(spark: SparkSession, path: str) -> None:
     write_deltalake(path, pa.table({"id": pa.array([1], pa.int32()), "old": ["x"]}))
     table = DeltaTable(path)
     features = ("columnMapping.mode", "name"), ("enableTypeWidening", "true"), ("enableRowTracking", "true")

@@ -423,7 +423,7 @@ def test_a_table_without_a_source_has_the_sessions(spark: SparkSession, source: 
             spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
-def test_create_table_at_a_table_says_nothing_that_it_lacks(spark: SparkSession, path: str) -> None:
+def test_create_table_at_an_existing_table_must_match_it(spark: SparkSession, path: str) -> None:
     spark.sql(
         f"CREATE TABLE deltalog.`{path}` (a INT NOT NULL COMMENT 'key', s STRUCT<x: INT, y: STRING>) USING deltalog "
         "COMMENT 'all' CLUSTER BY (a) TBLPROPERTIES ('mine' = '1')"

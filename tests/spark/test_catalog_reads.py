@@ -59,9 +59,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_rows_are_those_of_the_same_files_read_by_spark(
-    spark: SparkSession, read_tables: str, query: str
-) -> None:
+def test_rows_equal_the_rows_of_sparks_own_read(spark: SparkSession, read_tables: str, query: str) -> None:
     ours = spark.sql(query.format(r="r"))
     assert sorted(ours.collect()) == sorted(spark.sql(query.format(r=f"parquet.`{read_tables}`")).collect())
     assert "BatchScan" not in plan(ours)

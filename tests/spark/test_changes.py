@@ -153,7 +153,7 @@ def test_times_between_two_milliseconds_select_the_versions_that_python_selects(
         assert portable._versions == wanted
 
 
-def test_what_asks_for_the_feed_is_true_or_false(spark: SparkSession, path: str) -> None:
+def test_the_option_for_the_feed_is_true_or_false(spark: SparkSession, path: str) -> None:
     """The option that requests the feed must be true or false. With any other value, the query would silently return
     the rows of the table.
     """

@@ -68,9 +68,7 @@ def ids(path: Path) -> list[tuple[Any, ...]]:
     return sorted(map(tuple, (row.values() for row in table.select(["id", "p"]).to_pylist())))
 
 
-def test_statements_of_a_client_with_deltalog_are_those_of_the_server(
-    server: tuple[str, Path], tmp_path: Path
-) -> None:
+def test_statements_of_a_client_are_executed_by_the_server(server: tuple[str, Path], tmp_path: Path) -> None:
     """A client's statements are executed by the server, each as one commit. Conditions and values are given as strings
     or columns, and tables by path or name.
     """
@@ -170,7 +168,7 @@ said["alias"].append(deltalog.spark.enable(spark, alias_delta=True).table(f"delt
 
 
 @pytest.mark.newest
-def test_a_client_without_deltalog_needs_none(server: tuple[str, Path], tmp_path: Path) -> None:
+def test_a_client_does_not_need_deltalog(server: tuple[str, Path], tmp_path: Path) -> None:
     code = f"""
 import threading, time
 path = {str(tmp_path / "t")!r}

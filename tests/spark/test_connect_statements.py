@@ -201,7 +201,7 @@ print(counted.update("id = 20", {{"id": "30"}}).collect()[0].num_affected_rows)
 
 @pytest.mark.newest
 @pytest.mark.thorough
-def test_default_values_of_a_stranger_are_computed_without_the_server(
+def test_default_values_of_untrusted_tables_are_computed_without_the_server(
     server: tuple[str, Path], tmp_path: Path
 ) -> None:
     """PROTOCOL, "Default Columns": the expression may come from an untrusted writer, who can read the value in the

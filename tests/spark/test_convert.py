@@ -56,9 +56,7 @@ def test_what_spark_has_written_becomes_a_table(spark: SparkSession, tmp_path: P
     assert deltalog.DeltaTable(path).version() == 0
 
 
-def test_partition_columns_and_statistics_are_as_the_statement_says(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_partition_columns_and_statistics_follow_the_statement(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "rows"
     written(spark, path)
     explained = spark.sql(f"EXPLAIN CONVERT TO DELTA parquet.`{path}`").collect()
@@ -71,7 +69,7 @@ def test_partition_columns_and_statistics_are_as_the_statement_says(
     assert table.history()[0]["operationParameters"]["collectStats"] is False
 
 
-def test_the_procedure_tells_what_it_does(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_procedure_returns_its_outcome(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "rows"
     written(spark, path)
     call = f"CALL deltalog.convert(table => '{path}', dry_run => true)"

@@ -154,7 +154,7 @@ def test_partitions_elsewhere_are_refused(spark: SparkSession, tmp_path: Path) -
 
 
 @pytest.mark.newest
-def test_what_the_catalog_says_otherwise_is_refused(spark: SparkSession) -> None:
+def test_contradictions_to_the_catalog_are_refused(spark: SparkSession) -> None:
     create(spark)
     path = location(spark)
     with pytest.raises(
@@ -258,7 +258,7 @@ def test_defaults(spark: SparkSession) -> None:
 
 
 @pytest.mark.newest
-def test_spark_says_which_files_a_table_has(spark: SparkSession, tmp_path: Path) -> None:
+def test_spark_determines_which_files_a_table_has(spark: SparkSession, tmp_path: Path) -> None:
     """Spark tells which files belong to a table. A conversion refuses tables where deltalog would find different
     files: it does not follow links, it hides different names, and it reads non-ASCII bytes in directory names
     differently.

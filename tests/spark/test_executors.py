@@ -105,7 +105,7 @@ def of_kind(actions: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
         ("'delta.enableIcebergCompatV2' = 'true', 'delta.columnMapping.mode' = 'name'", "p, q"),
     ],
 )
-def test_the_files_are_those_of_the_driver(
+def test_the_files_equal_the_drivers(
     spark: SparkSession, tmp_path: Path, properties: str, partitions: str
 ) -> None:
     """Each new file has the same rows in the same order as the file that the driver would write."""
@@ -168,7 +168,7 @@ def test_reorg_and_verbs_are_carried_out_by_the_executors(spark: SparkSession, p
 
 
 @pytest.mark.newest
-def test_what_the_table_asks_of_new_rows_is_not_asked_again(spark: SparkSession, path: str) -> None:
+def test_moved_rows_are_not_checked_or_computed_again(spark: SparkSession, path: str) -> None:
     """Rows that are only moved are not treated as new rows: constraints are not checked, and generated and identity
     columns keep their values.
     """
@@ -253,7 +253,7 @@ def delete(path: str, condition: str, version: int | None = None) -> Any:
 
 
 @pytest.mark.every_spark
-def test_deletes_beside_it_are_carried_over(
+def test_concurrent_deletes_are_applied_to_the_new_files(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = create(spark, path, f"{VECTORS}, {TRACKING}")
@@ -268,7 +268,7 @@ def test_deletes_beside_it_are_carried_over(
 
 
 @pytest.mark.newest
-def test_a_bin_whose_rows_others_have_removed_is_given_up(
+def test_a_bin_whose_rows_were_removed_is_not_committed(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = create(spark, path, "")

@@ -276,7 +276,7 @@ def test_expressions_of_the_row_alone_are_computed(
     assert expected in DeltaTable(uri).to_pyarrow_table()["g"].to_pylist()
 
 
-def test_settings_are_those_of_the_session_that_writes(spark: SparkSession, tmp_path: Path) -> None:
+def test_settings_of_the_writing_session_apply(spark: SparkSession, tmp_path: Path) -> None:
     """The settings of the session that writes apply, even if another session is the active one of the thread. They
     determine times without a zone, ANSI mode and the case of names.
     """
@@ -426,7 +426,7 @@ def test_all_that_deltalog_evaluates_passes_in_spark(spark: SparkSession) -> Non
         "CALL deltalog.add_constraint(table => '{path}', name => 'c', expression => 'leak(g) > ''a''')",
     ],
 )
-def test_nobody_makes_a_table_that_nobody_can_write(
+def test_tables_that_cannot_be_written_are_not_created(
     spark: SparkSession, secrets: Path, tmp_path: Path, statement: str
 ) -> None:
     uri = foreign(tmp_path / "t")

@@ -91,7 +91,7 @@ def test_spark_adds_to_a_table_of_version_1(spark: SparkSession, tmp_path: Path)
 
 @pytest.mark.parametrize("mapping", ["none", "name"])
 @pytest.mark.parametrize("partition_by", [["p"], ["n", "p"]])
-def test_spark_writes_the_partition_columns_that_a_table_asks_for(
+def test_spark_writes_the_partition_columns_that_a_table_requests(
     spark: SparkSession, tmp_path: Path, partition_by: list[str], mapping: str
 ) -> None:
     """Protocol RFC: "Materialize Partition Columns"."""

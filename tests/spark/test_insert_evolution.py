@@ -85,7 +85,7 @@ def test_the_option_goes_before_the_setting(
     assert spark.table(table).columns == ["a", "b"]
 
 
-def test_a_write_adds_nothing_unasked(spark: SparkSession, table: str) -> None:
+def test_a_write_adds_no_columns_by_default(spark: SparkSession, table: str) -> None:
     with pytest.raises(pyspark.errors.AnalysisException):
         spark.sql("INSERT INTO grows SELECT 2, 2, 3")
     with pytest.raises(pyspark.errors.AnalysisException):

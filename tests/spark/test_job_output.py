@@ -108,9 +108,7 @@ def test_files_that_belong_to_no_task_are_ignored(
     assert rows(path) == [(1, "x")]
 
 
-def test_partition_values_are_those_of_the_rows_whatever_their_directories_are_called(
-    spark: SparkSession, path: str
-) -> None:
+def test_partition_values_do_not_depend_on_names_of_directories(spark: SparkSession, path: str) -> None:
     """NULL and the string that Hive uses for it in names of directories are different values, and so are strings that
     differ only in case.
 

@@ -111,7 +111,7 @@ def test_a_default_value_of_unknown_size_is_refused(spark: SparkSession, tmp_pat
         insert(spark, uri)
 
 
-def test_values_that_are_not_large_are_those_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+def test_small_values_equal_sparks(spark: SparkSession, tmp_path: Path) -> None:
     parts = [
         "repeat(s, 3)",
         "repeat(CAST(NULL AS STRING), 3)",

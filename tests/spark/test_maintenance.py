@@ -48,7 +48,7 @@ def test_statements_and_verbs_make_fewer_files(spark: SparkSession, path: str, t
     assert "Call spark_catalog.deltalog.optimize" in spark.sql("EXPLAIN OPTIMIZE m").collect()[0].plan
 
 
-def test_a_session_says_how_large_files_become(spark: SparkSession, path: str, table: str) -> None:
+def test_a_session_setting_determines_the_size_of_files(spark: SparkSession, path: str, table: str) -> None:
     """A session setting determines the size of new files in bytes. It has the same name as in the JVM connector."""
     setting = "spark.databricks.delta.optimize.maxFileSize"
     try:

@@ -220,7 +220,7 @@ def test_only_columns_of_the_source_are_added_and_the_statement_does_not_see_the
     assert content(spark, path) == ("id: long, s: string", [(5, "x"), (6, "y")])
 
 
-def test_a_value_with_a_field_of_nobody_is_refused(spark: SparkSession, path: str) -> None:
+def test_a_value_with_an_unknown_field_is_refused(spark: SparkSession, path: str) -> None:
     table = created(spark, path, NESTED, NESTED_ROWS)
     with pytest.raises(SchemaMismatchError, match="the field zz"):
         merge(

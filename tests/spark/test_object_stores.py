@@ -144,7 +144,7 @@ def test_all_spellings_are_one_table(spark: SparkSession, s3: S3Server, uri: str
     assert len(commits(s3)) == 3
 
 
-def test_plans_show_the_place_and_what_is_read(spark: SparkSession, uri: str) -> None:
+def test_plans_show_the_location_and_the_files_that_are_read(spark: SparkSession, uri: str) -> None:
     spark.range(10, numPartitions=1).selectExpr("id", "id % 5 AS p").write.format("deltalog").partitionBy(
         "p"
     ).save(uri)
@@ -287,7 +287,7 @@ def test_files_that_the_core_does_not_see_are_not_committed(
 CANARY = "canary+secret/key"
 
 
-def test_what_options_say_about_the_store(spark: SparkSession, s3: S3Server, uri: str) -> None:
+def test_options_that_describe_the_store(spark: SparkSession, s3: S3Server, uri: str) -> None:
     spark.range(3).write.format("deltalog").save(uri)
     # Options may repeat settings of the session, and may add settings for the core's requests.
     same = spark.read.format("deltalog").options(**{**s3.options(), "timeout": "1m"}).load(uri)
@@ -327,7 +327,7 @@ def test_options_of_a_read_win_over_the_session(spark: SparkSession, s3: S3Serve
 
 
 @pytest.mark.filterwarnings("ignore:.*aws_:RuntimeWarning")
-def test_options_of_a_read_say_where_a_path_with_a_version_is(
+def test_options_of_a_read_apply_to_a_path_with_a_version(
     spark: SparkSession, s3: S3Server, uri: str
 ) -> None:
     name = f"fs.s3a.bucket.{BUCKET}.secret.key"

@@ -64,7 +64,7 @@ def test_a_thousand_small_tasks_leave_one_file_for_each_partition(spark: SparkSe
 
 
 @pytest.mark.newest
-def test_each_way_to_ask_for_it_and_their_order(spark: SparkSession, path: str) -> None:
+def test_each_setting_and_their_precedence(spark: SparkSession, path: str) -> None:
     cases: list[tuple[str | None, str | None, str | None, bool]] = [
         (None, None, None, False),
         (None, None, "true", True),
@@ -85,7 +85,7 @@ def test_each_way_to_ask_for_it_and_their_order(spark: SparkSession, path: str) 
 
 
 @pytest.mark.every_spark
-def test_the_tasks_have_about_the_size_that_is_asked_for(spark: SparkSession, path: str) -> None:
+def test_tasks_have_about_the_requested_size(spark: SparkSession, path: str) -> None:
     """The tasks of an optimized write have about the requested size. If a partition is too large for one task, it is
     divided by the tasks from which its rows come.
     """
@@ -200,7 +200,7 @@ def test_without_the_adaptive_execution_rows_are_written_as_they_come(
     assert ids(path) == list(range(4_000))
 
 
-def test_large_parts_are_divided_whatever_the_session_says(spark: SparkSession, path: str) -> None:
+def test_large_parts_are_divided_whatever_the_sessions_settings(spark: SparkSession, path: str) -> None:
     name = "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled"
     spark.conf.set(name, "false")
     spark.conf.set(f"{WRITE}binSize", "100k")

@@ -86,7 +86,7 @@ def target(path: str, count: int) -> int:
         pytest.param(VECTORS | {"delta.columnMapping.mode": "name"}, ["p"], marks=pytest.mark.newest),
     ],
 )
-def test_each_row_stays_once_and_files_can_be_told_apart(
+def test_each_row_occurs_once_and_files_can_be_skipped(
     spark: SparkSession, path: str, configuration: dict[str, str], partition_by: list[str] | None
 ) -> None:
     create(path, configuration, partition_by)
@@ -182,7 +182,7 @@ def test_values_of_any_type_and_fields_of_structs(spark: SparkSession, path: str
 
 
 @pytest.mark.newest
-def test_rows_that_are_all_alike_are_divided(spark: SparkSession, path: str) -> None:
+def test_equal_rows_are_divided_into_files(spark: SparkSession, path: str) -> None:
     """Rows are divided into several files even if all have the same value in a column, or most do."""
     for number in range(4):
         data = {
@@ -351,7 +351,7 @@ def test_many_partitions_and_rows_of_an_unknown_number(spark: SparkSession, path
 
 
 @pytest.mark.parametrize("configuration", [VECTORS, VECTORS | TRACKING])
-def test_deletes_beside_it_are_carried_over(
+def test_concurrent_deletes_are_applied_to_the_new_files(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch, configuration: dict[str, str]
 ) -> None:
     """Rows that other writers delete are found in the new files and deleted there. Tasks do not record where they
@@ -403,7 +403,7 @@ def test_rows_that_cannot_be_found_give_their_bins_up(
 
 
 @pytest.mark.newest
-def test_alike_rows_that_others_delete_are_told_apart(
+def test_equal_rows_that_other_writers_delete_are_distinguished(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All rows have the same place on the curve, and yet the right ones are deleted. In a clustered table, there are

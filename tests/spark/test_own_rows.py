@@ -244,7 +244,9 @@ def test_appends_of_old_frames_depend_on_the_version_that_they_show(spark: Spark
     assert rows(path) == [("p", 1), ("q", 12), ("q", 12)]
 
 
-def test_merges_read_what_the_filter_of_their_source_says(spark: SparkSession, path: str) -> None:
+def test_merges_read_only_rows_that_the_filter_of_their_source_selects(
+    spark: SparkSession, path: str
+) -> None:
     table = created(path, "Serializable")
     merge = (
         f"MERGE INTO {table} t USING (SELECT 'p' AS part, hook(value) AS v FROM {table} WHERE part = 'q') s "

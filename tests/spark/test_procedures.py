@@ -152,7 +152,7 @@ def test_other_statements_are_sparks(spark: SparkSession, table: str) -> None:
             spark.sql(text)
 
 
-def test_what_is_no_table_of_ours(spark: SparkSession) -> None:
+def test_other_objects_are_not_treated_as_tables(spark: SparkSession) -> None:
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         spark.sql("DESCRIBE HISTORY nothing")
     spark.range(1).createOrReplaceTempView("view")
@@ -227,7 +227,7 @@ def test_stores_that_are_not_supported_are_named(spark: SparkSession, uri: str) 
         spark.sql("DESCRIBE HISTORY deltalog.`nothing:t/u`")
 
 
-def test_wrong_calls_propose_what_is_near(spark: SparkSession, table: str) -> None:
+def test_wrong_calls_get_suggestions(spark: SparkSession, table: str) -> None:
     for call, error in {
         "CALL deltalog.histori('p')": "no procedure histori: call deltalog.history",
         "CALL nowhere.detail('p')": "deltalog.detail",

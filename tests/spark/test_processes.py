@@ -117,7 +117,7 @@ INTERRUPTED = """
 """
 
 
-def test_a_statement_that_is_ended_from_outside_leaves_no_job_and_says_why(path: str) -> None:
+def test_a_statement_that_is_cancelled_leaves_no_job_and_reports_why(path: str) -> None:
     done = run_python(INTERRUPTED.format(path=path))
     lines = done.stdout.splitlines()
     assert lines[:3] == ["interrupted", "[]", "1"], done.stderr

@@ -81,7 +81,7 @@ def test_rows_of_a_new_table_must_meet_the_predicate(spark: SparkSession, path: 
     assert rows(path) == [(1, "x")]
 
 
-def test_times_are_those_of_the_session(spark: SparkSession, path: str) -> None:
+def test_times_are_in_the_sessions_time_zone(spark: SparkSession, path: str) -> None:
     """Times in predicates are in the session's time zone, here New York, five hours behind UTC."""
     spark.sql(
         "SELECT timestampadd(HOUR, id, TIMESTAMP'2024-01-01 00:00:00Z') AS t FROM range(10)"

@@ -42,7 +42,9 @@ def test_rows_that_match_are_replaced_by_all_rows_of_the_data(new: DataFrame, ta
     assert len(deltalog.DeltaTable(table).history()) == 3
 
 
-def test_no_rows_replace_none_and_columns_go_by_name(spark: SparkSession, new: DataFrame, table: str) -> None:
+def test_no_rows_replace_nothing_and_columns_are_matched_by_name(
+    spark: SparkSession, new: DataFrame, table: str
+) -> None:
     overwrite(new.where("false"), table, replaceUsing="id")
     assert rows(table) == sorted(OLD)
     overwrite(new.select("v", "id"), table, replaceUsing="id,v", userMetadata="mine")

@@ -106,7 +106,7 @@ def test_the_feed_has_each_change(spark: SparkSession, path: str, kind: str) -> 
 
 
 @pytest.mark.parametrize("kind", ["vectors", "rewriting"])
-def test_there_are_change_files_only_where_other_actions_do_not_say_it(
+def test_change_files_are_written_only_if_other_actions_do_not_show_the_changes(
     spark: SparkSession, path: str, kind: str
 ) -> None:
     table = recording(spark, path, kind)

@@ -131,7 +131,7 @@ def test_statements_do_not_pass_over_files_that_cannot_be_read(
         for kind in KINDS
     ],
 )
-def test_few_and_many_rows_are_changed_alike(spark: SparkSession, path: str, kind: str) -> None:
+def test_few_and_many_rows_are_changed_correctly(spark: SparkSession, path: str, kind: str) -> None:
     table = created(spark, path, kind)
     expected = data(spark)
     keys = [5, 6, 70_000, ROWS - 1]

@@ -155,7 +155,7 @@ def test_merge_with_some_clauses(spark: SparkSession, path: str, table: str) -> 
 
 @pytest.mark.parametrize("broadcast", ["10m", "-1"])
 @pytest.mark.parametrize("kind", ["vectors", "rewriting"])
-def test_a_row_that_several_rows_of_the_source_match_is_changed_by_none(
+def test_several_matches_of_a_row_are_an_error(
     spark: SparkSession, path: str, kind: str, broadcast: str
 ) -> None:
     table = created(spark, path, kind)
@@ -303,7 +303,7 @@ def test_a_statement_that_changes_nothing_commits_nothing(spark: SparkSession, p
     assert files(path) == before
 
 
-def test_an_update_may_ask_another_table(spark: SparkSession, path: str) -> None:
+def test_an_update_may_use_another_table(spark: SparkSession, path: str) -> None:
     """An UPDATE may use a subquery on another table. That table is read once, even if whole files are rewritten."""
     table = created(spark, path, "rewriting")
     asked = spark.range(300).where("id % 2 = 0")

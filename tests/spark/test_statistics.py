@@ -145,7 +145,7 @@ def test_doubles_of_spark_have_a_maximum_unless_there_is_nan(spark: SparkSession
         assert len(table.file_uris(f"{column} > 25")) == 5
 
 
-def test_statements_do_not_believe_bounds_of_others(spark: SparkSession, path: str) -> None:
+def test_statements_do_not_rely_on_bounds_of_other_writers(spark: SparkSession, path: str) -> None:
     """Statements do not rely on bounds of other writers: `deltalake` writes 2^63 - 1 as the maximum of this file,
     although it has greater values.
     """

@@ -101,7 +101,7 @@ def thrown(spark: SparkSession, message: str, *calls: tuple[str, str]) -> str:
 
 
 @pytest.mark.newest
-def test_memory_that_a_file_does_not_ask_for_is_still_an_error_of_the_jvm(spark: SparkSession) -> None:
+def test_other_out_of_memory_errors_stay_errors_of_the_jvm(spark: SparkSession) -> None:
     """An OutOfMemoryError that is not due to a file's claims stays an error of the JVM. The memory for a batch's
     values is limited as well, because a small page may contain many values.
     """

@@ -236,7 +236,7 @@ def test_tables_of_python_with_void_columns(spark: SparkSession, tmp_path: Path)
 
 
 @pytest.mark.parametrize("mode", ["none", "name"])
-def test_tables_of_others_with_void_are_read_whatever_their_files_have(
+def test_void_columns_of_other_writers_are_read_whatever_their_files_have(
     spark: SparkSession, tmp_path: Path, mode: str
 ) -> None:
     properties = {} if mode == "none" else {"delta.columnMapping.mode": mode}

@@ -56,7 +56,7 @@ def test_a_call_that_began_during_a_ping_has_its_own_time_out(classes: Path) -> 
     assert found["silences"] == "2"
 
 
-def test_pings_that_fail_for_the_whole_time_out_are_silence_and_tell_why(classes: Path) -> None:
+def test_pings_that_fail_for_the_whole_time_out_mean_silence_with_a_reason(classes: Path) -> None:
     found = outcomes(classes, "closed")
     assert found["call"].startswith(
         f"late {SILENT}: it could not be asked (py4j.Py4JException: Received empty"

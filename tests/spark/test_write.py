@@ -288,7 +288,7 @@ def test_values_that_do_not_fit_are_never_changed(spark: SparkSession, path: str
     assert versions(path) == [0]
 
 
-def test_files_have_the_permissions_that_hadoop_is_asked_for(spark: SparkSession, path: str) -> None:
+def test_files_have_the_permissions_of_hadoops_settings(spark: SparkSession, path: str) -> None:
     data = spark.createDataFrame([(1, "x", 1.5)], SCHEMA)
     spark.conf.set("fs.permissions.umask-mode", "027")
     try:

@@ -237,7 +237,7 @@ def test_a_profile_that_is_named_must_have_credentials(
     assert "the profile 'missing'" in refusal(place)
 
 
-def test_without_a_profile_the_machine_is_asked(place: dict[str, str], home: Home) -> None:
+def test_without_a_profile_the_metadata_service_is_asked(place: dict[str, str], home: Home) -> None:
     """Without a profile, the machine's metadata service is asked. The test machine has no such service, and the
     attempt ends within a second, not minutes.
     """
@@ -258,7 +258,7 @@ def test_without_a_profile_the_machine_is_asked(place: dict[str, str], home: Hom
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_nobody_asks_the_machine_against_its_settings(
+def test_the_machine_is_not_asked_if_settings_forbid_it(
     place: dict[str, str],
     home: Home,
     monkeypatch: pytest.MonkeyPatch,

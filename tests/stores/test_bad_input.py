@@ -141,7 +141,7 @@ def test_a_permission_to_read_only(table: S3Server) -> None:
     assert DeltaTable("s3://tables/t", storage_options=table.options()).count() == 3
 
 
-def test_a_store_that_asks_for_fewer_requests(table: S3Server) -> None:
+def test_a_store_that_throttles_requests(table: S3Server) -> None:
     """If the store asks for fewer requests, the request is retried later. If the store continues to refuse it, the
     error contains the reason.
     """

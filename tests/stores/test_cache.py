@@ -119,7 +119,7 @@ assert pa.table(table.to_arrow()).num_rows == 300
     assert counted(lambda: run(program)) == Counter(list=1, get=1 + 3)
 
 
-def test_data_files_are_asked_for_but_not_read_again(
+def test_data_files_are_checked_but_not_read_again(
     s3: S3Server, counted: Count, options: dict[str, str]
 ) -> None:
     wide = pa.table({f"c{column}": pa.array(range(40_000), pa.int64()) for column in range(5)})
@@ -171,7 +171,7 @@ def test_a_table_in_the_place_of_another_one(s3: S3Server, options: dict[str, st
         pa.table(DeltaTable(URI, storage_options=options).to_arrow())
 
 
-def test_processes_share_it_while_others_write(s3: S3Server, options: dict[str, str]) -> None:
+def test_processes_share_the_cache_while_other_writers_commit(s3: S3Server, options: dict[str, str]) -> None:
     """Several processes use the cache while other writers commit. Each process sees all versions that existed when it
     opened the table, and so does a forked child.
     """

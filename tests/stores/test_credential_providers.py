@@ -69,7 +69,7 @@ def test_everything_that_opens_a_store_takes_a_provider(s3: S3Server) -> None:
     assert created.version() == 0
 
 
-def test_credentials_are_asked_for_again_when_they_have_expired(s3: S3Server) -> None:
+def test_expired_credentials_are_requested_again(s3: S3Server) -> None:
     provider = Provider(s3, lifetime=1.0)
     write_deltalake(URI, ROWS, storage_options=place(s3), credential_provider=provider)
     table = DeltaTable(URI, storage_options=place(s3), credential_provider=provider)
@@ -80,7 +80,7 @@ def test_credentials_are_asked_for_again_when_they_have_expired(s3: S3Server) ->
     assert provider.asked > before
 
 
-def test_one_thread_asks_for_all(s3: S3Server) -> None:
+def test_one_thread_gets_credentials_for_all_threads(s3: S3Server) -> None:
     write_deltalake(URI, ROWS, storage_options=s3.options())
     provider = Provider(s3)
     tables: list[int] = []
@@ -147,7 +147,7 @@ def test_the_wrong_credentials(s3: S3Server) -> None:
     assert "hidden" not in str(error)
 
 
-def test_a_commit_without_credentials_is_no_commit(s3: S3Server) -> None:
+def test_nothing_is_committed_without_credentials(s3: S3Server) -> None:
     """If the provider fails, the put of the commit is not sent, so nothing has to be read back."""
     provider = Provider(s3, lifetime=1.0)
     write_deltalake(URI, ROWS, storage_options=place(s3), credential_provider=provider)
@@ -201,7 +201,7 @@ for read in (pa.table, polars.DataFrame, polars.from_arrow):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_child_asks_for_itself(s3: S3Server) -> None:
+def test_a_forked_child_asks_the_provider_itself(s3: S3Server) -> None:
     run(
         s3,
         """

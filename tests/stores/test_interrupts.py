@@ -96,7 +96,7 @@ def test_a_commit_under_way_ends_and_the_exception_has_its_version(
 
 
 @pytest.mark.parametrize("call", ["create", "convert"])
-def test_a_table_that_was_created_is_told_although_it_was_not_opened(s3: S3Server, call: str) -> None:
+def test_the_creation_of_a_table_is_reported_although_it_was_not_opened(s3: S3Server, call: str) -> None:
     """Both calls create a table and then open it. An interrupt in between must report that the table was created."""
     uri, options = "s3://tables/new", s3.options()
     if call == "convert":
@@ -135,7 +135,7 @@ def test_a_commit_whose_answer_is_lost_is_found_out(s3: S3Server, options: dict[
     assert numbers(options) == [2, 3]
 
 
-def test_a_commit_that_cannot_be_found_out_is_said_to_be_unknown(
+def test_a_commit_whose_outcome_cannot_be_determined_is_reported_as_unknown(
     s3: S3Server, options: dict[str, str]
 ) -> None:
     table = DeltaTable(URI, storage_options=options)

@@ -185,7 +185,7 @@ def test_what_a_log_store_raises_is_the_cause(
     assert ids(uri, options) == [0, 1]
 
 
-def test_a_refused_entry_is_no_commit(place: Place) -> None:
+def test_nothing_is_committed_if_an_entry_is_refused(place: Place) -> None:
     log_store, uri, options = place
     write_deltalake(uri, rows(0), storage_options=options)
     log_store.faults = [("put_if_absent", False, PermissionError("read only"))]

@@ -120,7 +120,7 @@ def test_append(s3: S3Server, counted: Count) -> None:
     assert table.version() == DeltaTable(URI, storage_options=s3.options()).version()
 
 
-def test_append_to_a_table_that_others_have_changed(s3: S3Server, counted: Count) -> None:
+def test_append_to_a_table_that_another_writer_has_changed(s3: S3Server, counted: Count) -> None:
     """The append reads the commit of the other writer. If that commit has changed the schema, the rows are written
     again.
     """
@@ -176,7 +176,7 @@ def test_delete_with_a_vector(s3: S3Server, counted: Count) -> None:
     assert counted(lambda: pa.table(table.to_arrow())) == Counter(get=2)
 
 
-def test_a_log_is_listed_without_what_is_below_it(s3: S3Server, counted: Count) -> None:
+def test_a_log_is_listed_without_its_subdirectories(s3: S3Server, counted: Count) -> None:
     """The listing of the log does not include the directory of sidecars, which may have thousands of files."""
     table_of(s3, 2)
     s3.fill("tables", "t/_delta_log/_sidecars/", ".parquet", 3000)

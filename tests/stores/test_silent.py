@@ -30,7 +30,7 @@ def silent() -> Iterator[dict[str, str]]:
         }
 
 
-def test_an_open_on_a_silent_store_ends_and_says_what_was_waited_for(silent: dict[str, str]) -> None:
+def test_opening_a_table_in_a_silent_store_times_out(silent: dict[str, str]) -> None:
     begun = time.monotonic()
     with pytest.raises(UnavailableError, match=r"gave no answer for 0\.\d s") as raised:
         DeltaTable("s3://tables/t", storage_options={**silent, **LIMITS})

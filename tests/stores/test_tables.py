@@ -47,7 +47,7 @@ def history(uri: str, options: dict[str, str]) -> Iterator[tuple[int, pa.Table]]
     yield table.version(), rows(table)
 
 
-def test_versions_are_those_of_a_local_table(s3: S3Server, tmp_path: Path) -> None:
+def test_versions_equal_the_versions_of_a_local_table(s3: S3Server, tmp_path: Path) -> None:
     uri = "s3://tables/a b/100%25/t"
     there = dict(history(uri, s3.options()))
     here = dict(history(str(tmp_path), {}))

@@ -128,7 +128,7 @@ def test_create(run: Command) -> None:
         ("1 `unclosed", "near '`unclosed'"),
     ],
 )
-def test_definitions_of_columns_that_are_none(text: str, near: str) -> None:
+def test_invalid_definitions_of_columns(text: str, near: str) -> None:
     with pytest.raises(UsageError, match=near):
         fields_of(text)
 

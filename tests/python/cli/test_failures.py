@@ -104,7 +104,7 @@ def test_a_conflict(run: Command, place: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (ran.code, ran.err) == (4, "error: another writer has \\x1b[31mchanged the metadata\n")
 
 
-def test_a_defect_is_no_traceback(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_is_reported_without_a_traceback(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any, **__: Any) -> int:
         raise TypeError("unexpected")
 

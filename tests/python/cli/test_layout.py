@@ -66,7 +66,7 @@ def test_a_table_of_many_columns_is_a_list_in_a_narrow_terminal(width: int) -> N
     assert sum(line.count("!") for line in lines) == 2 * 8 * 60
 
 
-def test_rows_after_those_that_decide_the_widths() -> None:
+def test_rows_that_are_wider_than_the_first_ones() -> None:
     rows = [["1"]] * 1000 + [["a long text"]]
     assert list(tabular(["n"], rows, Style()))[-1] == "a long text"
     assert list(tabular(["n"], rows, Style(40)))[-1] == "…"

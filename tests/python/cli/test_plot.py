@@ -139,7 +139,7 @@ def test_matplotlib_is_missing(run: Command, monkeypatch: pytest.MonkeyPatch) ->
     assert "pip install 'deltalog[plot]'" in ran.err
 
 
-def test_values_of_strangers_are_escaped(run: Command, place: Path) -> None:
+def test_values_of_untrusted_tables_are_escaped(run: Command, place: Path) -> None:
     adds = [add(f"{at}", partitionValues={"p": "\x1b[2J"}, **bounds("a\x1b]0;", "b\x07")) for at in range(2)]
     table(place / "evil", [adds], {"p": "string", "x": "string"}, ["p"])
     for what in (["files"], ["overlap", "x"], ["overlap", "p"]):

@@ -47,7 +47,7 @@ def test_its_rows_as_arrow(run: Command, place: Path, monkeypatch: pytest.Monkey
         (("SELECT CAST(city AS INT) FROM t", "t=trips"), USAGE, "Conversion Error"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(
+def test_errors_are_reported_in_one_line(
     run: Command, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     ran = run("sql", *arguments)

@@ -92,7 +92,7 @@ fn answered_counts(snapshot: &Snapshot, predicate: Option<&str>) -> BTreeMap<Str
 }
 
 #[test]
-fn counts_equal_those_of_the_rows() {
+fn counts_from_the_log_agree_with_the_rows() {
     let (mut table, _) = table();
     // If statistics are missing or lack the number of rows, the number comes from the files' Parquet footers.
     let ids =
@@ -215,7 +215,7 @@ fn deleting_more_rows_than_exist_is_a_corrupt_log() {
 }
 
 #[test]
-fn every_partition_has_an_answer_or_none_has() {
+fn either_every_partition_has_an_answer_or_no_partition() {
     let (mut table, snapshot) = table();
     let by_partition = |answers: Answers, columns: &[&str]| {
         let columns: Vec<ColumnPath> = columns.iter().map(|name| ColumnPath::new([*name])).collect();

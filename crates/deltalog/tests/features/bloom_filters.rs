@@ -86,7 +86,7 @@ fn directory() -> (tempfile::TempDir, Storage) {
 /// Appends, rewrites and statements all write the filters that the table properties ask for. Renaming a column also
 /// changes its name in the properties.
 #[test]
-fn files_have_the_filters_that_properties_ask_for() {
+fn files_have_the_filters_that_properties_request() {
     let (directory, storage) = directory();
     let environment = Environment::system();
     let ids: Vec<i64> = (0..4000).map(|id| id * 2).collect();

@@ -157,7 +157,7 @@ fn table(mode: Mode) -> Crafted {
 }
 
 #[test]
-fn rows_equal_those_of_the_table_without_mapping() {
+fn rows_are_the_same_with_and_without_mapping() {
     let plain = table(Mode::None);
     let plain = plain.open().unwrap();
     for mode in MODES {

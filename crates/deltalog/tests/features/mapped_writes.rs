@@ -189,7 +189,7 @@ fn rows_are_read_back_under_their_names() {
 }
 
 #[test]
-fn unknown_modes_are_refused_and_none_is_no_mapping() {
+fn unknown_modes_are_refused_and_none_means_no_mapping() {
     let create = |mode: &str| {
         let directory = tempfile::tempdir().unwrap();
         let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();

@@ -113,7 +113,7 @@ proptest! {
 
     /// The results are the same for a footer without statistics and for one with statistics.
     #[test]
-    fn statistics_of_rows_are_those_of_footers(numbers in prop::collection::vec(prop::option::of(-60i64..60), 1..40)) {
+    fn statistics_of_rows_and_of_footers_agree(numbers in prop::collection::vec(prop::option::of(-60i64..60), 1..40)) {
         let rows = batch(&numbers);
         let (_by_rows, by_rows) = table(&rows, false);
         let (_by_footer, by_footer) = table(&rows, true);

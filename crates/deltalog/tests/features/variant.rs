@@ -230,7 +230,7 @@ fn statistics_of_other_columns_still_prune() {
 
 /// IS NULL finds exactly the NULLs, whatever statistics the log or the footer has for the variant or its parts.
 #[test]
-fn a_predicate_asks_whether_a_variant_is_null() {
+fn a_predicate_can_test_whether_a_variant_is_null() {
     let inner = fields(vec![field("v", json!("variant"), json!({}))]);
     let schema = fields(vec![
         field("v", json!("variant"), json!({})),

@@ -236,7 +236,7 @@ fn a_column_does_not_disappear_while_the_table_is_clustered_by_it() {
 
 /// "Domain Metadata", "Clustered Table": a table never keeps a domain after the feature that defines it was dropped.
 #[test]
-fn a_feature_is_not_dropped_while_others_begin_to_use_it() {
+fn a_feature_is_not_dropped_while_another_writer_begins_to_use_it() {
     let add =
         |names: &[&str]| TableChange::AddFeatures(names.iter().map(|name| (*name).to_owned()).collect());
     type Use = fn(&Snapshot);

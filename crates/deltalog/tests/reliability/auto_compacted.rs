@@ -340,7 +340,7 @@ fn two_writers_compact_at_the_same_time() {
 /// Every request of the write and of the compaction fails, in every way, once or permanently. A write that reports
 /// success has all of its rows, a write that reports a failure has none, and no row occurs twice.
 #[test]
-fn a_failure_of_the_compaction_is_none_of_the_write() {
+fn a_failed_compaction_does_not_fail_the_write() {
     stay_alone();
     let (prepared, storage) = empty();
     append(&storage, 0, 3, &crate::common::environment());

@@ -87,7 +87,7 @@ fn checkpoint_of(storage: &Storage) -> Option<u64> {
 }
 
 #[test]
-fn commits_go_on_while_a_checkpoint_is_written() {
+fn commits_are_possible_while_a_checkpoint_is_written() {
     let (storage, begun, go) = gated();
     write_commit(&storage, 0, &first_lines(&with_interval(2)));
     let background = Background::new();
@@ -246,7 +246,7 @@ fn miscount(storage: &Storage, version: u64) {
 /// checkpoint is written are derived from it, and are deleted afterwards. No later checksum is derived from them,
 /// neither by a writer whose handle has read them, nor by another writer.
 #[test]
-fn a_wrong_number_of_files_is_not_carried_on() {
+fn a_wrong_number_of_files_is_not_copied_to_later_checksums() {
     for has_handle in [true, false] {
         wrong_number_of_files(has_handle);
     }

@@ -95,7 +95,7 @@ fn readable(storage: &Storage, versions: u64) -> BTreeMap<u64, Vec<(String, Opti
 
 /// A checkpoint is written for a version whose commit the clean-up deletes next.
 #[test]
-fn a_checkpoint_that_is_written_meanwhile_is_deleted() {
+fn a_checkpoint_that_is_written_during_a_clean_up_is_deleted() {
     let (store, storage) = daily(8, &[(5, Form::Classic)]);
     let writer = storage_in(&store.reconnect());
     let late = Snapshot::open(&writer, Some(2)).unwrap();
@@ -422,7 +422,7 @@ fn kind(result: deltalog::Result<Vec<String>>) -> (ErrorKind, String) {
 
 /// "Maintenance Operations on Catalog-managed Tables", "Checkpoint Protection", "VACUUM Protocol Check".
 #[test]
-fn tables_that_ask_for_more_are_refused_by_name() {
+fn tables_with_protected_logs_are_refused_by_name() {
     for (feature, is_reader_feature, is_refused) in [
         ("checkpointProtection", false, false),
         ("unheardOf", false, true),

@@ -163,7 +163,7 @@ fn the_commit_says_what_was_done() {
 
 /// Only new files are copied, no matter how both tables have changed in between.
 #[test]
-fn a_deep_clone_is_repeated_at_the_cost_of_what_is_new() {
+fn a_repeated_deep_clone_copies_only_new_files() {
     for properties in [&[][..], &[ROW_IDS]] {
         let (_kept, from) = source(properties);
         let (directory, to) = place();
@@ -408,7 +408,7 @@ fn rows_get_ids_of_their_own() {
 /// The clone gets the properties of the request. It keeps the settings of the table that it replaces if these are
 /// about the log.
 #[test]
-fn the_clone_says_what_the_request_says() {
+fn the_clone_has_the_properties_of_the_request() {
     let (_kept, from) = source(&[("mine", "a"), ("delta.enableInCommitTimestamps", "true")]);
     let change = |storage: &Storage, change: &TableChange| {
         alter_table(&newest(storage), change, Default::default(), &environment()).unwrap();
@@ -507,7 +507,7 @@ fn files_that_are_gone_or_of_another_size_are_named() {
 }
 
 #[test]
-fn a_dry_run_tells_what_would_be_done() {
+fn a_dry_run_returns_the_planned_changes() {
     let (_kept, from) = source(&[]);
     let (directory, to) = place();
     let dry = |mode| {

@@ -167,7 +167,7 @@ fn files_with(snapshot: &Snapshot, condition: &str) -> usize {
 /// "Writers must set the name of the clustering implementation in the `clusteringProvider` field", and tags and
 /// commits are the same as in the JVM implementation.
 #[test]
-fn files_say_how_they_are_clustered() {
+fn files_record_how_they_are_clustered() {
     let (_directory, storage) = table(&["a", "b"]);
     append(&storage, 0..2_000);
     append(&storage, 2_000..4_000);
@@ -514,7 +514,7 @@ proptest! {
 
     /// The rows that other writers delete while OPTIMIZE runs are deleted in the new files, and no other rows.
     #[test]
-    fn deletes_of_others_are_carried_over(
+    fn deletes_of_other_writers_are_applied_to_the_new_files(
         before in prop::collection::btree_set(0..160_i64, 0..20),
         others in prop::collection::vec(prop::collection::btree_set(0..160_i64, 1..40), 1..3),
         drawn in 1..8_usize,

@@ -350,7 +350,7 @@ fn columns_that_no_table_has_are_refused() {
 }
 
 #[test]
-fn what_is_no_directory_of_parquet_files_is_refused() {
+fn other_directories_are_refused() {
     let (directory, storage) = directory();
     let (kind, message) = refused(&storage, |_| ());
     assert!(

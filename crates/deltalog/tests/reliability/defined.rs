@@ -85,7 +85,7 @@ fn features(snapshot: &Snapshot) -> Vec<String> {
 /// A new table supports only the features that its definition requires. A table that replaces another table supports
 /// the features that both definitions require, and otherwise equals a new table.
 #[test]
-fn features_are_those_that_definitions_require() {
+fn a_table_has_the_features_that_its_definition_requires() {
     let all = 1 << PARTS.len();
     // Each definition is once the old one and once the new one, in pairs of very different definitions.
     for parts in 0..all {
@@ -204,7 +204,7 @@ fn creations_conflict_with_creations() {
 
 /// Protocol: "Transaction Identifiers". Two runs of one job create the table at the same time.
 #[test]
-fn a_creation_that_was_done_meanwhile_has_no_effect() {
+fn a_creation_that_another_process_has_made_has_no_effect() {
     let definition = TableDefinition::new(schema());
     for mode in [CreationMode::ErrorIfExists, CreationMode::Ignore, CreationMode::CreateOrReplace] {
         let (_, storage) = empty();

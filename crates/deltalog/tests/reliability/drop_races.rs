@@ -216,7 +216,7 @@ fn finish(storage: &Storage, feature: &str, context: &str) {
 const FEATURES: [&str; 4] = ["deletionVectors", "typeWidening", "columnMapping", "rowTracking"];
 
 #[test]
-fn an_append_meanwhile_is_kept() {
+fn a_concurrent_append_is_kept() {
     for feature in FEATURES {
         race(feature, |storage| append_row(storage, 9), &[0, 2, 4, 9]);
     }
@@ -224,21 +224,21 @@ fn an_append_meanwhile_is_kept() {
 
 /// The other writer deletes rows, by a deletion vector or by rewriting the file.
 #[test]
-fn a_delete_meanwhile_is_kept() {
+fn a_concurrent_delete_is_kept() {
     for feature in FEATURES {
         race(feature, |storage| delete(storage, "id = 2"), &[0, 4]);
     }
 }
 
 #[test]
-fn another_drop_meanwhile_does_no_harm() {
+fn a_concurrent_drop_does_no_harm() {
     race("deletionVectors", |storage| dropped(storage, "deletionVectors"), &[0, 2, 4]);
     race("columnMapping", |storage| dropped(storage, "columnMapping"), &[0, 2, 4]);
 }
 
 /// If another writer enables the feature again, the drop fails, and can be repeated later.
 #[test]
-fn a_use_meanwhile_is_no_loss() {
+fn a_feature_that_is_enabled_again_loses_nothing() {
     let enable = |storage: &Storage| {
         change(storage, &set("delta.enableDeletionVectors", "true"))?;
         delete(storage, "id = 2")
@@ -249,7 +249,7 @@ fn a_use_meanwhile_is_no_loss() {
 
 /// Protocol: "Add File and Remove File". A RESTORE brings back files that the drop has rewritten.
 #[test]
-fn a_restore_meanwhile_is_kept() {
+fn a_concurrent_restore_is_kept() {
     let restore = |storage: &Storage| {
         let newest = Snapshot::open(storage, None)?;
         let old = Snapshot::open(storage, Some(0))?;
@@ -301,7 +301,7 @@ fn a_table_that_replaces_another_one_is_left_alone() {
 /// If the table was dropped and created again, the log and the files belong to the new table, so the drop must not
 /// change them.
 #[test]
-fn a_table_that_is_created_anew_is_left_alone() {
+fn a_table_that_was_created_again_is_not_changed() {
     stay_alone();
     let prepared = using("deletionVectors").0;
     let rehearsal = prepared.copy();

@@ -82,7 +82,7 @@ fn meanwhile(
 
 /// If a clean-up deletes commits before they are read, their content is read from a checkpoint.
 #[test]
-fn a_clean_up_meanwhile_hides_nothing() {
+fn a_concurrent_clean_up_hides_nothing() {
     let (store, storage) = log(5, 1..3);
     checkpoint(&storage, 2);
     let base = Snapshot::open(&storage, None).unwrap();
@@ -137,7 +137,7 @@ fn a_commit_that_concerns_no_drop_moves_the_boundary() {
 
 /// Files that are added while the drop runs may need the feature: the drop examines them, and continues.
 #[test]
-fn a_drop_goes_on_if_rows_are_added_meanwhile() {
+fn a_drop_continues_if_rows_are_added() {
     let (store, storage) = log(5, 1..3);
     let base = Snapshot::open(&storage, None).unwrap();
     meanwhile(&store, Op::Create, LogFileName::Commit(8), |other| {
@@ -207,7 +207,7 @@ fn with_vector(action: &str, path: &str) -> String {
 /// is a conflict. There is also a conflict if they remove a file with a vector: clients that identify files by path
 /// alone would consider it removed.
 #[test]
-fn vectors_that_are_added_meanwhile_are_noticed() {
+fn concurrently_added_vectors_are_noticed() {
     for line in [with_vector("add", "c.parquet"), add_line("a.parquet")] {
         let (store, storage) = log_with_vectors();
         let base = Snapshot::open(&storage, None).unwrap();

@@ -138,7 +138,7 @@ fn batches_are_commits_of_their_own() {
 
 /// Rows that other writers delete between the read and the commit are deleted in the new files.
 #[test]
-fn deletes_of_others_are_carried_over() {
+fn deletes_of_other_writers_are_applied_to_the_new_files() {
     let (_directory, storage) = four_files();
     let base = newest(&storage);
     let mut plan = two_bins(&base);
@@ -175,7 +175,7 @@ fn statements_that_are_overtaken_follow_the_rows() {
 
 /// If another writer has removed files of a bin, the bin is not committed, and its new file is deleted.
 #[test]
-fn a_bin_whose_files_others_have_removed_is_given_up() {
+fn a_bin_whose_files_were_removed_is_not_committed() {
     let (directory, storage) = four_files();
     let base = newest(&storage);
     let mut plan = two_bins(&base);
@@ -324,7 +324,7 @@ fn find(base: &Snapshot, plan: &OptimizePlan, rows: &[(u32, u64)]) -> Vec<(u32, 
 /// Rows that other writers delete between the read and the commit are deleted at the new positions that the engine
 /// reports.
 #[test]
-fn an_engine_tells_where_rows_are_that_others_delete_meanwhile() {
+fn an_engine_finds_rows_that_other_writers_delete() {
     let (_directory, storage) = four_files();
     let base = newest(&storage);
     let mut plan = ordered(&base);

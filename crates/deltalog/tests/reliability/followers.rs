@@ -50,7 +50,7 @@ fn requests(store: &FaultyStore) -> (usize, usize) {
 }
 
 #[test]
-fn a_follower_goes_on_to_a_checkpoint_that_was_written_late() {
+fn a_follower_finds_a_checkpoint_that_was_written_late() {
     for by_place in [false, true] {
         let (store, storage) = empty();
         write_log(&storage, 3);

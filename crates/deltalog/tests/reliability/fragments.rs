@@ -212,7 +212,7 @@ fn a_fragment_that_was_changed_is_refused() {
 }
 
 #[test]
-fn other_texts_are_no_tasks_and_no_fragments() {
+fn invalid_tasks_and_fragments_are_refused() {
     let (_directory, storage) = table();
     let write = begin(&storage);
     let task: Value = serde_json::from_str(&write.task().to_json().unwrap()).unwrap();
@@ -296,7 +296,7 @@ fn tasks_count_values_of_their_own() {
 }
 
 #[test]
-fn fragments_with_the_same_values_are_refused_and_others_may_be_committed() {
+fn fragments_with_the_same_identity_values_are_refused() {
     let (_directory, storage) = table();
     commit(counting(&storage, false), &[]);
     let write = counting(&storage, false);

@@ -292,7 +292,7 @@ fn commits_that_are_gone_are_typed_errors() {
 
 /// "Metadata Cleanup", "Append-only Tables".
 #[test]
-fn properties_say_how_long_files_are_kept_and_whether_rows_may_go() {
+fn properties_set_the_retention_and_whether_rows_may_be_deleted() {
     let with = |properties: &[(&str, &str)]| {
         let (_, storage) = empty();
         let properties: BTreeMap<_, _> =
@@ -324,7 +324,7 @@ fn properties_say_how_long_files_are_kept_and_whether_rows_may_go() {
 
 /// If the table was replaced, time travel with an old handle does not return versions of the new table.
 #[test]
-fn other_versions_are_those_of_the_same_table() {
+fn time_travel_does_not_lead_to_another_table() {
     let (_, storage) = empty();
     write_log(&storage, 12);
     let opened = Snapshot::open(&storage, None).unwrap();

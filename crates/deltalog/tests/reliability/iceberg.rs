@@ -157,7 +157,7 @@ fn version_3_copies_rows_with_ids_that_iceberg_knows_or_deletes_them_by_vectors(
 
 /// "Materialize Partition Columns": "writers must materialize partition columns into any newly created data file".
 #[test]
-fn files_have_the_partition_columns_that_a_feature_asks_for() {
+fn files_have_the_partition_columns_that_a_feature_requires() {
     for (property, expected) in
         [("delta.enableMaterializePartitionColumnsFeature", true), ("delta.appendOnly", false)]
     {

@@ -311,7 +311,7 @@ fn a_small_table_without_checksums_gets_them_at_once() {
 /// Unknown fields in another writer's checksum are left out until a checkpoint computes them. The JVM implementation
 /// treats a histogram with different bins as damaged.
 #[test]
-fn fields_of_others_are_carried_on_only_if_they_are_understood() {
+fn checksum_fields_of_other_writers_are_kept_only_if_they_are_known() {
     let (_, storage) = empty();
     crate::common::write_log(&storage, 8);
     write_checkpoint(&Snapshot::open(&storage, Some(5)).unwrap(), &environment()).unwrap();
@@ -352,7 +352,7 @@ fn falsify(storage: &Storage, version: u64) {
 /// A checksum that another writer or an earlier release wrote may be wrong. "Writers MUST NOT overwrite" it, but the
 /// next checkpoint counts the files again.
 #[test]
-fn a_wrong_number_of_files_is_not_carried_on_for_ever() {
+fn a_wrong_number_of_files_is_corrected_by_the_next_checkpoint() {
     let (_, storage) = table(&["a", "b", "c", "d", "e", "f", "g"]);
     falsify(&storage, 7);
     for version in 8..13 {
@@ -419,7 +419,7 @@ fn identifiers_that_expire_are_left_out() {
 
 /// A checksum is ignored if the version to which it belongs does not exist.
 #[test]
-fn a_checksum_without_a_version_is_no_base() {
+fn a_checksum_without_a_version_is_ignored() {
     let (_, storage) = table(&["a", "b"]);
     write_checkpoint(&Snapshot::open(&storage, Some(1)).unwrap(), &environment()).unwrap();
     let mut stray = read(&storage, 2).unwrap();
@@ -448,7 +448,7 @@ fn statistics_that_are_computed_again_change_no_total() {
 
 /// Totals also stay known if another process has committed new statistics after the version on which a commit is based.
 #[test]
-fn totals_are_carried_over_statistics_that_others_have_computed_again() {
+fn totals_stay_known_after_another_process_has_computed_statistics() {
     let (_, storage) = empty();
     creation(&storage, &environment()).commit_or_fail().unwrap();
     let sizes: Vec<i64> = (0..30).collect();
@@ -465,7 +465,7 @@ fn totals_are_carried_over_statistics_that_others_have_computed_again() {
 /// Other writers may add live files again, so their `add` actions can be counted only while the checksum lists all
 /// files.
 #[test]
-fn totals_are_carried_over_a_commit_of_another_writer_while_all_files_are_listed() {
+fn totals_stay_known_after_another_writers_commit_while_all_files_are_listed() {
     for files in [3, 30] {
         let (_, storage) = empty();
         creation(&storage, &environment()).commit_or_fail().unwrap();

@@ -244,7 +244,7 @@ fn errors_of_missing_versions_list_the_available_ones() {
 /// checkpoint of version 3, and some commits after it may remain. If files below the newest checkpoint are missing,
 /// the log is not damaged.
 #[test]
-fn a_gap_below_a_checkpoint_is_no_damage() {
+fn a_gap_before_a_checkpoint_does_not_mean_damage() {
     for (strays, ranges) in [
         (&[][..], "3 and 10 to 12"),
         (&[3, 4, 6], "3 to 4 and 10 to 12"),

@@ -173,7 +173,7 @@ fn a_commit_stands_whatever_becomes_of_its_manifests() {
 
 /// After several writers have committed concurrently, the manifests list the files of the newest version.
 #[test]
-fn manifests_of_several_writers_are_those_of_the_newest_version() {
+fn manifests_of_several_writers_show_the_newest_version() {
     let (_store, storage) = partitioned(&[(ENABLED, "true")]);
     std::thread::scope(|scope| {
         for writer in 0..3 {
@@ -224,7 +224,7 @@ fn append_to(storage: &Storage) -> u64 {
 /// Another writer commits each time a manifest is written. The update still ends: GENERATE fails with an error, and
 /// the update after a commit logs a warning.
 #[test]
-fn an_update_ends_though_others_go_on_committing() {
+fn an_update_of_manifests_ends_although_other_writers_keep_committing() {
     let busy = || {
         let (store, storage) = partitioned(&[(ENABLED, "true")]);
         commit(&storage, &[file("a", Some("1"), Some("1"))], "").unwrap();
@@ -294,7 +294,7 @@ fn manifests_that_would_lie_are_refused() {
 }
 
 #[test]
-fn tables_that_ask_for_both_are_not_created() {
+fn tables_with_manifests_and_deletion_vectors_are_not_created() {
     let (_store, storage) = empty();
     let mut definition = TableDefinition::new(crate::common::schema());
     definition.configuration = [(ENABLED.to_owned(), "true".to_owned())].into();

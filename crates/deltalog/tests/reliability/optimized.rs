@@ -139,7 +139,7 @@ fn commits_are_of_bounded_size() {
 
 /// Rows that other writers delete while files are written are deleted in the new files.
 #[test]
-fn deletes_of_others_are_carried_over() {
+fn deletes_of_other_writers_are_applied_to_the_new_files() {
     let (directory, storage) = small_files(4, &[]);
     delete_rows(&storage, "id = 1 or id = 12 or id = 13");
     let base = newest(&storage);
@@ -176,7 +176,7 @@ fn deletes_of_others_are_carried_over() {
 /// If OPTIMIZE makes several commits, each of them takes into account what other writers have deleted since the files
 /// were read.
 #[test]
-fn deletes_of_others_are_carried_over_to_each_commit() {
+fn deletes_of_other_writers_are_applied_to_each_commit() {
     let (_directory, storage) = small_files(4, &[]);
     let base = newest(&storage);
     let size = u64::try_from(adds(&base)[0].size).unwrap();
@@ -190,7 +190,7 @@ fn deletes_of_others_are_carried_over_to_each_commit() {
 
 /// If another writer removes a file while OPTIMIZE rewrites it, its rows do not come back.
 #[test]
-fn a_bin_whose_files_others_have_removed_is_given_up() {
+fn a_bin_whose_files_were_removed_is_not_committed() {
     let (directory, storage) = small_files(4, &[]);
     let base = newest(&storage);
     let size = u64::try_from(adds(&base)[0].size).unwrap();

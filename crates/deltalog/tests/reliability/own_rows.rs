@@ -140,7 +140,7 @@ fn a_commit_that_adds_such_rows_is_a_conflict_as_the_isolation_level_has_it() {
 }
 
 #[test]
-fn commits_of_other_rows_are_no_conflict() {
+fn commits_of_other_rows_do_not_conflict() {
     for level in LEVELS {
         for request in writes() {
             let storage = table(level);
@@ -153,7 +153,7 @@ fn commits_of_other_rows_are_no_conflict() {
 }
 
 #[test]
-fn all_rows_are_those_of_every_file() {
+fn reading_all_rows_means_reading_every_file() {
     let storage = table("WriteSerializable");
     let read = newest(&storage);
     let mut request = request(SaveMode::Append);

@@ -165,7 +165,7 @@ fn an_append_does_not_conflict_with_the_creation_of_the_same_table() {
 }
 
 #[test]
-fn an_append_does_not_go_on_top_of_a_table_with_another_partitioning() {
+fn an_append_to_a_table_with_another_partitioning_is_refused() {
     let (_, storage) = empty();
     let begin = |columns: &[&str]| {
         let mut request = WriteRequest::new(two_columns(), SaveMode::Append);
@@ -180,7 +180,7 @@ fn an_append_does_not_go_on_top_of_a_table_with_another_partitioning() {
 
 /// "Clustered Table": if two writers create a table, the table keeps the definition of the first one.
 #[test]
-fn an_append_to_a_table_that_was_created_meanwhile_leaves_its_clustering_columns() {
+fn an_append_keeps_the_clustering_columns_of_a_table_that_was_just_created() {
     for columns in [Some(vec![ColumnPath::new(["id"])]), None] {
         let (_, storage) = empty();
         let mut clusterable = request(SaveMode::Append);
@@ -199,7 +199,7 @@ fn an_append_to_a_table_that_was_created_meanwhile_leaves_its_clustering_columns
 
 /// With the mode `ignore`, an existing table is not changed, even if another writer has just created it.
 #[test]
-fn a_table_that_was_created_meanwhile_is_ignored() {
+fn a_table_that_another_writer_has_just_created_is_ignored() {
     let (_, storage) = empty();
     let (first, second) = (begin(&storage, SaveMode::Ignore), begin(&storage, SaveMode::Ignore));
     assert_eq!(write_row(first).unwrap(), 0);

@@ -129,7 +129,7 @@ proptest! {
 /// Protocol: "Writers must set the `defaultRowCommitVersion` field in new `add` actions to the version number of the
 /// log entry".
 #[test]
-fn row_commit_versions_are_those_of_the_version_that_was_won() {
+fn row_commit_versions_equal_the_version_of_the_commit() {
     let (_, storage) = table_with("delta.enableRowTracking");
     let base = newest(&storage);
     for version in 1..4 {
@@ -206,7 +206,7 @@ fn a_creation_does_not_become_an_append_to_a_table_with_constraints() {
 
 /// A metadata change that does not affect the rows of writers is not a conflict for appends.
 #[test]
-fn appends_go_on_after_a_harmless_change_of_the_metadata() {
+fn appends_succeed_after_a_harmless_change_of_the_metadata() {
     for (property, expected) in [("owner", Ok(3)), ("delta.appendOnly", Err(ConflictReason::MetadataChanged))]
     {
         let (_, storage) = empty();

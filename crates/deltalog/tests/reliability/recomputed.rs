@@ -134,7 +134,7 @@ fn good_statistics_stay() {
 /// Protocol: "Per-file Statistics". Bounds become tight. The number of rows still counts all rows of the data file,
 /// including deleted ones.
 #[test]
-fn statistics_of_files_with_deleted_rows_are_those_of_the_others() {
+fn statistics_of_a_file_with_deleted_rows_describe_the_remaining_rows() {
     let (_directory, storage) = table(&[]);
     delete_rows(&storage, "id < 3 or id = 9");
     let done = run(&storage, all, &environment()).unwrap();
@@ -172,7 +172,7 @@ fn commits_are_of_bounded_size() {
 /// Protocol: "Action Reconciliation". Whatever other writers do after the files were read and before the new
 /// statistics are committed, their changes of rows are preserved.
 #[test]
-fn what_others_do_meanwhile_stays() {
+fn concurrent_changes_are_preserved() {
     type Work = fn(&Storage);
     let cases: [(&str, Work, u64, u64); 8] = [
         ("an append", |storage| append(storage, 30..40), 3, 0),

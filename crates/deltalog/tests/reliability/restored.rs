@@ -88,7 +88,7 @@ fn each_version_of_a_history_can_be_restored() {
 }
 
 #[test]
-fn what_is_there_already_makes_no_commit() {
+fn restoring_the_current_state_makes_no_commit() {
     let (_directory, storage) = table(&[]);
     delete_rows(&storage, "id = 1");
     restored(&storage, 0).unwrap();
@@ -187,7 +187,7 @@ fn the_table_is_described_as_it_was() {
 
 /// "Identity Columns": no value is assigned twice.
 #[test]
-fn identity_values_go_on() {
+fn identity_values_continue_after_a_restore() {
     let (_directory, storage) = table(&[]);
     let number = StructField::new("number", PrimitiveType::Long, true).with_identity(1, 1, false);
     let columns = schema();
@@ -213,7 +213,7 @@ fn identity_values_go_on() {
 /// If the newest version is append-only, a RESTORE may not remove rows. It does not matter whether the earlier version
 /// was append-only.
 #[test]
-fn append_only_tables_are_those_that_are_so_now() {
+fn the_newest_version_decides_whether_a_table_is_append_only() {
     let (_directory, storage) = table(&[]);
     write(&storage, SaveMode::Append, 10..20);
     change(&storage, &set("delta.appendOnly", "true"));

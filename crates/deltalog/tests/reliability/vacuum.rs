@@ -284,7 +284,7 @@ fn a_longer_retention_keeps_what_checkpoints_have_forgotten() {
 
 /// VACUUM's own commits never conflict with other commits.
 #[test]
-fn a_change_of_the_metadata_meanwhile_is_no_conflict_that_lasts() {
+fn a_concurrent_change_of_the_metadata_does_not_stop_a_vacuum() {
     let (store, storage) = empty();
     write_commit(&storage, 0, &first_lines(&BTreeMap::new()));
     put(&store, "old", 0);
@@ -572,7 +572,7 @@ fn tables_that_cannot_be_written_are_refused() {
 
 /// If another writer raises the retention while a VACUUM runs, the VACUUM notices it and stops deleting.
 #[test]
-fn a_retention_that_was_raised_meanwhile_stops_the_deletes() {
+fn a_raised_retention_stops_a_running_vacuum() {
     let (store, storage) = table(&["a"]);
     put(&store, "old", 0);
     let plan = plan(&storage, VacuumRequest::default());

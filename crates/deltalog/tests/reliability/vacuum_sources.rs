@@ -44,7 +44,7 @@ pub(super) fn names(range: std::ops::Range<u64>) -> BTreeSet<String> {
 
 /// `_last_vacuum_info` records where the next VACUUM from the log begins, as in the JVM implementation.
 #[test]
-fn the_log_alone_tells_what_was_removed_since_the_last_vacuum() {
+fn the_log_shows_what_was_removed_since_the_last_vacuum() {
     let (_, storage) = daily(20);
     assert_eq!(lite(&storage, 6).unwrap().files(), 0);
     // On day 12, version 5, which removed file 4, is exactly as old as the retention.

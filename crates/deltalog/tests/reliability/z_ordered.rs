@@ -262,7 +262,7 @@ fn a_dry_run_writes_nothing() {
 
 /// Rows that other writers delete while files are written are deleted in the new files, wherever they are.
 #[test]
-fn deletes_of_others_are_carried_over() {
+fn deletes_of_other_writers_are_applied_to_the_new_files() {
     let (_directory, storage) = table(4, 50, false, &[("delta.enableRowTracking", "true")]);
     delete_rows(&storage, "id = 1 or id = 60");
     let base = newest(&storage);
@@ -314,7 +314,7 @@ fn a_file_without_rows_is_left_out() {
 }
 
 #[test]
-fn files_that_others_have_replaced_are_given_up() {
+fn files_that_another_writer_has_replaced_are_not_committed() {
     let (directory, storage) = table(3, 20, false, &[]);
     let base = newest(&storage);
     let other = storage.clone();

@@ -11,7 +11,7 @@ use crate::places::Place;
 on_every_store! {
     a_file_is_created_once, one_of_many_creates_a_file, a_put_replaces, a_file_is_read_in_parts, a_file_that_is_missing,
     a_deleted_file_is_gone, listings, long_listings, a_replaced_file_has_another_tag,
-    only_the_file_that_was_read_is_replaced, of_those_that_replace_a_file_one_succeeds, times_are_those_of_the_clock,
+    only_the_file_that_was_read_is_replaced, one_of_several_replacements_of_a_file_succeeds, times_come_from_the_clock,
 }
 
 fn names(files: &[FileMeta]) -> Vec<&str> {
@@ -163,7 +163,7 @@ fn only_the_file_that_was_read_is_replaced(place: &Place) {
 
 /// Each writer reads a number and writes it increased by one. No increase is lost. A local directory may lose one,
 /// because writers do not wait long for the lock. HDFS is left out, because it cannot compare entity tags.
-fn of_those_that_replace_a_file_one_succeeds(place: &Place) {
+fn one_of_several_replacements_of_a_file_succeeds(place: &Place) {
     if place.is_local() || place.is_hdfs() {
         return;
     }
@@ -203,7 +203,7 @@ fn a_replaced_file_has_another_tag(place: &Place) {
 }
 
 /// The time of a new file is about now. Time travel and the clean-up of the log depend on file times.
-fn times_are_those_of_the_clock(place: &Place) {
+fn times_come_from_the_clock(place: &Place) {
     let storage = place.open("t");
     create(&storage, "f", b"x");
     let now = deltalog::Environment::system().now_ms();

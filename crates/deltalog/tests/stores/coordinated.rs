@@ -222,7 +222,7 @@ fn expired_entries_are_not_needed() {
 
 /// Compares the requests of a commit with a coordinator and of a commit that uses the store's own conditional writes.
 #[test]
-fn an_append_asks_little() {
+fn an_append_takes_few_requests() {
     let servers = servers(false);
     append(&servers.open(), [0]);
     servers.dynalite.take_requests();

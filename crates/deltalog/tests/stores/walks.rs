@@ -69,7 +69,7 @@ fn bucket(place: &Place) -> &str {
 /// The directory trees have random shapes: few or many directories, names that sort around a slash, and files next to
 /// directories.
 #[test]
-fn walks_find_what_a_listing_finds() {
+fn walks_find_the_same_files_as_a_listing() {
     for seed in 0..12 {
         let mut random = Random::new(seed);
         let page_size = 4 + random.below(9);
@@ -145,7 +145,7 @@ fn a_failure_ends_the_walk() {
 /// If the response for a page of a listing ends too early, the page is requested again; the HTTP client does not do
 /// this itself.
 #[test]
-fn a_page_that_is_cut_off_is_asked_for_again() {
+fn a_page_that_is_cut_off_is_requested_again() {
     let (server, place) = with_pages_of(3);
     let storage = place.open("");
     (0..10).for_each(|number| create(&storage, &format!("t/{number}"), b"x"));

@@ -11,7 +11,7 @@ use crate::rows::{appending, files, ids};
 /// A store with weak entity tags is read like a store without tags. No read has a condition on a tag, because the
 /// store would refuse it, and the cache is not used. (RFC 9110, 8.8.1 and 13.1.1.)
 #[test]
-fn weak_tags_are_no_tags() {
+fn weak_tags_are_not_used() {
     let server = S3Server::start_with(Settings { weak_tags: true, ..Settings::default() });
     let place = Place::in_server(&server);
     let directory = tempfile::tempdir().unwrap();

@@ -79,7 +79,7 @@ fn only_the_first_checkpoint_of_an_hour_is_followed_by_a_clean_up() {
 
 /// The clean-up must not delay the commit of a user for long.
 #[test]
-fn a_clean_up_that_takes_long_goes_on_after_the_next_commits() {
+fn a_long_clean_up_continues_after_the_next_commits() {
     let (store, storage) = daily(10, &[(5, Form::Classic)]);
     let slow = slow();
     let mut base = Snapshot::open(&storage, None).unwrap();
@@ -95,7 +95,7 @@ fn a_clean_up_that_takes_long_goes_on_after_the_next_commits() {
 /// The table's retention may have become longer since a clean-up began. In that case it must keep the files that it
 /// has not deleted yet.
 #[test]
-fn what_a_clean_up_has_left_is_kept_if_the_table_says_so_meanwhile() {
+fn files_left_by_a_clean_up_are_kept_if_the_retention_grows() {
     for (retention, expected) in [
         ("interval 10000 days", [1, 0, 0, 0]),
         ("interval 30 days", [1, 1, 1, 1]),
@@ -133,7 +133,7 @@ fn a_commit_whose_work_is_given_back_cleans_up_for_a_short_time() {
 /// A clean-up in the background may take hours. It respects changes of the table properties that a user makes while it
 /// runs.
 #[test]
-fn a_clean_up_behind_a_commit_asks_the_table_again() {
+fn a_clean_up_in_the_background_reads_the_table_properties_again() {
     for (property, value, expected) in [
         ("delta.enableExpiredLogCleanup", "false", 1),
         ("delta.logRetentionDuration", "interval 10000 days", 1),

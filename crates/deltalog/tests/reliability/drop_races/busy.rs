@@ -14,7 +14,7 @@ const REQUESTS_PER_APPEND: usize = 8;
 
 /// Another process adds a row every few requests of the drop: more often than a drop starts over.
 #[test]
-fn a_drop_goes_on_while_others_append() {
+fn a_drop_continues_while_other_writers_append() {
     for feature in ["deletionVectors", "typeWidening", "columnMapping"] {
         let (store, storage) = using(feature);
         let base = Snapshot::open(&storage, None).unwrap();
@@ -46,7 +46,7 @@ fn a_drop_goes_on_while_others_append() {
 
 /// To examine the history, each commit is read only once, no matter how often the drop starts over.
 #[test]
-fn a_drop_that_begins_anew_reads_no_commit_again() {
+fn a_drop_that_starts_over_reads_no_commit_again() {
     let (store, storage) = using("typeWidening");
     (10..20).for_each(|id| append_row(&storage, id).unwrap());
     let base = Snapshot::open(&storage, None).unwrap();
