@@ -35,7 +35,7 @@ def test_the_platform_of_a_wheel_is_recognised(target: Target) -> None:
     assert trial.target_of(Path(wheel_name(Version(1, 2, 3), target))) is target
 
 
-def test_a_wheel_from_elsewhere_is_refused(tmp_path: Path) -> None:
+def test_a_wheel_of_another_platform_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "deltalog-1.2.3-cp310-abi3-win_amd64.whl"
     with pytest.raises(
         RefusedError, match=r"win_amd64\.whl is not one of the wheels that are built on Linux"

@@ -183,7 +183,7 @@ def test_a_checkout_that_is_not_clean_is_refused(repository: Path, builds: list[
     assert builds == []
 
 
-def test_a_version_is_released_once_and_goes_up(repository: Path, builds: list[Path]) -> None:
+def test_versions_are_released_once_and_increase(repository: Path, builds: list[Path]) -> None:
     assert "0.0.9 is lower than 0.1.0, the version in Cargo.toml" in refused(
         repository, "0.0.9", "--unsigned"
     )

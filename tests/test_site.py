@@ -34,7 +34,7 @@ def html(root: Path) -> Path:
 
 
 @pytest.mark.newest
-def test_nothing_is_loaded_from_elsewhere(html: Path) -> None:
+def test_nothing_is_loaded_from_other_servers(html: Path) -> None:
     pages = sorted(html.rglob("*.html"))
     assert len(pages) >= len([page for page in site.DOCUMENTS.values() if page.endswith(".md")])
     for page in pages:

@@ -414,7 +414,7 @@ def shared_calls() -> Iterator[tuple[str, Any, Any]]:
             yield kind, theirs, ours
 
 
-def test_every_name_is_there_or_in_the_table_of_differences(differences: str) -> None:
+def test_every_name_exists_or_is_in_the_table_of_differences(differences: str) -> None:
     for kind, (theirs, ours) in KINDS.items():
         for name in vars(theirs) if kind else deltalake.__all__:
             is_there = name.startswith("_") or hasattr(ours, name) or name in attributes(ours)
@@ -428,7 +428,7 @@ def attributes(kind: Any) -> list[str]:
     return dir(deltalog.Field("a", "long")) if kind is deltalog.Field else []
 
 
-def test_every_name_of_a_module_is_there_or_in_the_table_of_differences(differences: str) -> None:
+def test_every_name_of_a_module_exists_or_is_in_the_table_of_differences(differences: str) -> None:
     for module in pkgutil.walk_packages(deltalake.__path__, "deltalake."):
         if "._" in module.name:
             continue
@@ -442,7 +442,7 @@ def test_every_name_of_a_module_is_there_or_in_the_table_of_differences(differen
             assert is_there or name in differences, f"{module.name}.{name} is not in docs/moving/deltalake.md"
 
 
-def test_every_parameter_is_there_or_in_the_table_of_differences(differences: str) -> None:
+def test_every_parameter_exists_or_is_in_the_table_of_differences(differences: str) -> None:
     for call, theirs, ours in shared_calls():
         known = {*inspect.signature(ours).parameters, "args"}
         for parameter in set(inspect.signature(theirs).parameters) - known - {"data_type", "schema_json"}:
@@ -459,7 +459,7 @@ def test_no_argument_by_position_means_another_parameter() -> None:
             assert name in (expected, RENAMED.get(expected)), f"{call}({expected})"
 
 
-def test_metrics_are_there_or_in_the_table_of_differences(tmp_path: Path, differences: str) -> None:
+def test_metrics_exist_or_are_in_the_table_of_differences(tmp_path: Path, differences: str) -> None:
     def metrics(library: Any) -> dict[str, Any]:
         path = tmp_path / library.__name__
         library.write_deltalake(path, DATA.select(["n", "s"]))

@@ -43,9 +43,7 @@ def test_filters_of_files_have_both_names(table: DeltaTable) -> None:
         (("year", "not in", (2020,)), [2, 3, 4]),
     ],
 )
-def test_a_whole_number_is_equal_to_a_text_that_spells_it(
-    table: DeltaTable, condition: Any, expected: list[int]
-) -> None:
+def test_an_integer_equals_its_string(table: DeltaTable, condition: Any, expected: list[int]) -> None:
     rows = table.to_pyarrow_table(filters=[condition])
     assert sorted(rows["n"].to_pylist()) == expected
 

@@ -270,7 +270,7 @@ def test_no_row_is_changed_unread_because_of_bounds_of_other_writers(tmp_path: P
     assert content(tmp_path / "replaced") == [(1, 1), (4, 8)]
 
 
-def test_our_own_bounds_let_a_file_go_unseen(tmp_path: Path) -> None:
+def test_our_own_bounds_let_a_file_be_removed_unread(tmp_path: Path) -> None:
     """This is the counterpart of the tests with other writers' statistics: if the statistics have deltalog's mark, the
     same file is removed without being read.
     """

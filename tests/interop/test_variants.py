@@ -9,7 +9,7 @@ from tests import variants
 from tests.interop.conftest import Jvm
 
 
-def test_variants_go_both_ways(tmp_path: Path, jvm: Jvm) -> None:
+def test_variants_of_both_engines(tmp_path: Path, jvm: Jvm) -> None:
     path = tmp_path / "t"
     write_deltalake(path, variants.table())
     shown = "to_json(v) AS v, to_json(s.v) AS s, to_json(l[1]) AS l, to_json(m['k']) AS m"

@@ -87,7 +87,7 @@ def test_a_new_table_has_the_metadata_of_its_arrow_schema(tmp_path: Path, way: s
         write_deltalake(tmp_path, pa.table({"id": [1], "i": [1], "l": long}), mode="append")
 
 
-def test_the_metadata_come_back(tmp_path: Path) -> None:
+def test_metadata_is_read_again(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path, schema=SCHEMA, configuration={"delta.enableChangeDataFeed": "true"})
     write_deltalake(tmp_path, pa.table({"id": [1], "i": [1]}), mode="append")
     table.update_incremental()
@@ -112,7 +112,7 @@ def test_the_metadata_come_back(tmp_path: Path) -> None:
     assert DeltaTable(copy).schema() == table.schema()
 
 
-def test_rules_whose_columns_are_left_out_do_not_come_along(tmp_path: Path) -> None:
+def test_rules_whose_columns_are_left_out_are_dropped(tmp_path: Path) -> None:
     """If a rule needs columns that are not selected, its metadata is left out. A table with such metadata would be
     invalid.
     """

@@ -98,7 +98,7 @@ def test_a_table_with_every_rule(tmp_path: Path) -> None:
             write_deltalake(tmp_path, data, mode="append")
 
 
-def test_rows_come_in_the_same_commit(tmp_path: Path) -> None:
+def test_rows_are_written_in_the_same_commit(tmp_path: Path) -> None:
     """PROTOCOL, "Identity Columns": "the high water mark should be updated … when the write operation commits"."""
     table = DeltaTable.create(tmp_path, Schema(COLUMNS), data=ROWS, **EVERYTHING)
     assert table.version() == 0
@@ -174,7 +174,7 @@ def test_what_no_table_can_be_is_refused(tmp_path: Path, definition: dict[str, A
         DeltaTable.create(tmp_path, **arguments, mode="overwrite")
 
 
-def test_schemas_of_other_tables_bring_no_facts_about_files(tmp_path: Path) -> None:
+def test_schemas_of_other_tables_lose_metadata_about_files(tmp_path: Path) -> None:
     """PROTOCOL, "Writer Requirements for Column Mapping": the ids and physical names of columns belong to one table,
     so they are not taken over with a schema.
     """

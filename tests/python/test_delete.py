@@ -65,7 +65,7 @@ PREDICATES: dict[str, Any] = {
 @pytest.mark.parametrize("properties", [{}, VECTORS, {**VECTORS, **FEED}, FEED], ids=repr)
 @pytest.mark.parametrize("partition_by", [None, ["p"]], ids=["whole", "partitioned"])
 @pytest.mark.parametrize("predicate", PREDICATES)
-def test_rows_for_which_the_predicate_is_true_are_gone(
+def test_rows_for_which_the_predicate_is_true_are_deleted(
     tmp_path: Path, predicate: str, partition_by: list[str] | None, properties: dict[str, str]
 ) -> None:
     table = created(tmp_path, FILES, properties, partition_by)

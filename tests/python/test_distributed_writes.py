@@ -155,7 +155,7 @@ def test_the_block_aborts_what_was_not_committed(tmp_path: Path) -> None:
     assert ids(tmp_path) == [1, 2]
 
 
-def test_other_commits_in_between(tmp_path: Path) -> None:
+def test_concurrent_commits(tmp_path: Path) -> None:
     write_deltalake(tmp_path, part(1))
     append, overwrite = begin(tmp_path), begin(tmp_path, mode="overwrite")
     fragments = [append.task.write(part(2))], [overwrite.task.write(part(3))]

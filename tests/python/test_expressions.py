@@ -136,7 +136,7 @@ MOMENTS = {
 KINDS = {"at": "at", "clock": "local", "day": "day"}
 
 
-def test_the_moment_is_the_same_in_a_whole_statement(tmp_path: Path) -> None:
+def test_the_current_time_is_the_same_in_a_whole_statement(tmp_path: Path) -> None:
     """The current time has the same value in all rows of all files, and in all clauses of a MERGE."""
     empty = {name: pa.nulls(2, kind) for name, kind in MOMENTS.items()}
     for first in (0, 2):
@@ -162,7 +162,7 @@ def test_the_moment_is_the_same_in_a_whole_statement(tmp_path: Path) -> None:
     assert len({row["at"] for row in pa.table(table.to_arrow()).to_pylist()}) == 1
 
 
-def test_a_column_goes_before_the_function_of_its_name(tmp_path: Path) -> None:
+def test_a_column_has_precedence_over_a_function_of_its_name(tmp_path: Path) -> None:
     days = pa.array([date(2001, 1, 1), date(2002, 1, 1)], pa.date32())
     write_deltalake(tmp_path, pa.table({"current_date": days, "day": days}))
     table = DeltaTable(tmp_path)

@@ -273,7 +273,7 @@ def test_a_source_from_an_older_version_of_the_table_is_a_conflict(tmp_path: Pat
     assert in_files(tmp_path) == opened(table) == [103, 201]
 
 
-def test_a_blind_append_goes_after_a_merge_of_what_was_read_before(tmp_path: Path) -> None:
+def test_a_blind_append_may_follow_a_merge_of_rows_that_were_read(tmp_path: Path) -> None:
     write_deltalake(tmp_path, rows(1))
     table = DeltaTable(tmp_path)
     begun = table.merge(table.to_arrow(), "target.id = source.id").when_matched_update(

@@ -47,7 +47,7 @@ def until(table: DeltaTable, version: int, max_age: float) -> None:
 
 
 @pytest.mark.usefixtures("background")
-def test_a_recent_version_is_answered_at_once_and_refreshed_behind(tmp_path: Path) -> None:
+def test_a_recent_version_is_returned_at_once_and_refreshed_in_the_background(tmp_path: Path) -> None:
     append(tmp_path)
     table = DeltaTable(tmp_path)
     table.update_incremental(max_age=3600)
@@ -157,7 +157,7 @@ def test_invalid_ages(tmp_path: Path, max_age: object) -> None:
         DeltaTable(tmp_path).update_incremental(max_age=1, staged_commits=[])
 
 
-def test_commits_come_one_by_one_up_to_the_newest(tmp_path: Path) -> None:
+def test_commits_are_returned_one_by_one_up_to_the_newest(tmp_path: Path) -> None:
     append(tmp_path, 2)
     table = DeltaTable(tmp_path)
     append(tmp_path)
@@ -174,7 +174,7 @@ def test_commits_come_one_by_one_up_to_the_newest(tmp_path: Path) -> None:
         table.commits(4)
 
 
-def test_commits_that_are_gone(tmp_path: Path) -> None:
+def test_commits_that_no_longer_exist(tmp_path: Path) -> None:
     append(tmp_path, 12)
     table, log = DeltaTable(tmp_path), tmp_path / "_delta_log"
     for version in range(3):
@@ -228,7 +228,7 @@ class Ours(DeltaTable):
     """A user's subclass of `DeltaTable`."""
 
 
-def test_a_copy_and_what_comes_from_a_pickle_have_the_class_of_the_table(tmp_path: Path) -> None:
+def test_copies_and_unpickled_tables_have_the_class_of_the_table(tmp_path: Path) -> None:
     append(tmp_path, 2)
     table = Ours(tmp_path, version=0)
     for again in (copy.copy(table), copy.deepcopy(table), pickle.loads(pickle.dumps(table))):  # noqa: S301

@@ -251,7 +251,7 @@ def adds_of(path: Path) -> list[str]:
     return [str(path / add["path"]) for number in range(version + 1) for add in adds(path, number)]
 
 
-def test_files_without_their_number_of_rows_must_not_be_there(tmp_path: Path) -> None:
+def test_files_without_a_number_of_rows_are_refused(tmp_path: Path) -> None:
     mapping = {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "id"}
     crafted = CraftedTable(
         tmp_path,
@@ -283,7 +283,7 @@ def test_concurrently_added_rows_are_a_conflict(tmp_path: Path) -> None:
             write.commit([fragment])
 
 
-def test_the_feature_is_dropped_when_the_property_is_gone(tmp_path: Path) -> None:
+def test_the_feature_is_dropped_after_the_property_was_removed(tmp_path: Path) -> None:
     table = created(tmp_path)
     ids = log_ids(table)
     with refused(tmp_path, InvalidArgumentError, "is to be compatible with Iceberg"):

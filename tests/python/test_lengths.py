@@ -56,7 +56,9 @@ def test_keys_that_become_equal_are_refused(path: Path) -> None:
     ],
     ids=["moved", "added"],
 )
-def test_fields_beside_a_length_are_not_changed(path: Path, change: Callable[[TableAlterer], object]) -> None:
+def test_structs_with_lengths_cannot_get_other_fields(
+    path: Path, change: Callable[[TableAlterer], object]
+) -> None:
     """Spark reads the fields of a struct with `char` or `varchar` from a separate type string. Changes of such a
     struct are refused, because they would not update that string.
     """

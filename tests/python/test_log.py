@@ -399,7 +399,7 @@ def test_logs_are_compacted(table: Path) -> None:
 
 
 @pytest.mark.parametrize("has_commit", [True, False])
-def test_in_commit_timestamps_increase_although_the_commit_before_is_gone(
+def test_in_commit_timestamps_increase_although_the_previous_commit_is_missing(
     tmp_path: Path, has_commit: bool
 ) -> None:
     """PROTOCOL, "Writer Requirements for In-Commit Timestamps". The previous commit was made with a clock that was

@@ -524,7 +524,7 @@ WIDENED = {"delta.enableTypeWidening": "true"}
     "properties",
     [{}, VECTORS, {**FEED, **MAPPED}, {**VECTORS, **FEED, **TRACKED, **MAPPED}, {**WIDENED, **FEED}],
 )
-def test_new_columns_come_in_the_commit_of_the_merge(tmp_path: Path, properties: dict[str, str]) -> None:
+def test_a_merge_commits_new_columns_with_its_rows(tmp_path: Path, properties: dict[str, str]) -> None:
     """A MERGE commits new columns together with its rows. These may be nested fields, or wider types if the table
     allows them.
     """

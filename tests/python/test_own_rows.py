@@ -102,7 +102,7 @@ def test_an_overwrite_by_own_rows_replaces_the_version_that_has_them(tmp_path: P
     assert rows(tmp_path) == [(2, 2), (9, 9)]
 
 
-def test_rows_of_a_chosen_version_are_meant_to_be_old(tmp_path: Path) -> None:
+def test_rows_of_an_explicit_version_may_be_old(tmp_path: Path) -> None:
     created(tmp_path, "Serializable")
     DeltaTable(tmp_path).delete("p = 1")
     write_deltalake(tmp_path, DeltaTable(tmp_path, version=0).to_arrow(predicate="p = 1"), mode="append")

@@ -166,7 +166,7 @@ def fed(table: Path, version: int) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("mapping", ["none", "name"])
 @pytest.mark.parametrize("partition_by", [None, ["p"]])
 @pytest.mark.parametrize("vectors", ["false", "true"])
-def test_the_feed_has_the_rows_that_go_and_the_new_ones(
+def test_the_feed_has_the_replaced_and_the_new_rows(
     tmp_path: Path, vectors: str, partition_by: list[str] | None, mapping: str
 ) -> None:
     """Rows that are only copied are not changes. Protocol: "Change Data Files"."""
@@ -280,7 +280,7 @@ def test_rows_that_are_not_replaced_keep_their_ids(
     assert tracked(tmp_path) == {key: value for key, value in before.items() if key < 100}
 
 
-def test_a_column_named_like_row_ids_is_in_the_way(tmp_path: Path) -> None:
+def test_a_column_with_the_name_of_row_ids_is_refused(tmp_path: Path) -> None:
     data = pa.table({"_row_id": pa.array([1, 2], pa.int64())})
     write_deltalake(tmp_path, data, configuration={"delta.enableRowTracking": "true"})
     files = data_files(tmp_path)

@@ -101,7 +101,7 @@ def test_batches_without_an_arrow_library(table: DeltaTable) -> None:
     assert list(stream) == []
 
 
-def test_a_failure_of_a_batch_is_an_error_of_ours(tmp_path: Path) -> None:
+def test_a_failure_of_a_batch_is_a_deltalog_error(tmp_path: Path) -> None:
     """If a batch fails, deltalog's own error is raised, not an error of the library that reads the stream."""
     for number in range(80):
         write_deltalake(tmp_path / "t", pa.table({"i": [number]}), mode="append")

@@ -22,7 +22,7 @@ from deltalog.spark.options import Options
         ("userMetdata", "userMetadata"),
     ],
 )
-def test_a_misspelled_option_is_warned_of(option: str, meant: str) -> None:
+def test_misspelled_options_cause_a_warning(option: str, meant: str) -> None:
     for check in (Options.check_read, Options.check_write):
         with pytest.warns(UserWarning, match=f"'{option.lower()}' has no effect: did you mean '{meant}'"):
             check(Options({option: "1", "path": "x"}))

@@ -27,7 +27,7 @@ def append(table: Path, times: int) -> None:
 
 
 @pytest.mark.usefixtures("background")
-def test_everything_is_there_after_a_wait(tmp_path: Path) -> None:
+def test_background_work_is_complete_after_a_wait(tmp_path: Path) -> None:
     append(tmp_path, 4)
     assert upkeep.wait()
     assert checkpoints(tmp_path) == [2]

@@ -21,7 +21,7 @@ def stored(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def test_variants_come_back_as_they_were_written(tmp_path: Path) -> None:
+def test_variants_are_read_as_they_were_written(tmp_path: Path) -> None:
     data = variants.table()
     write_deltalake(tmp_path / "t", data)
     protocol = DeltaTable(tmp_path / "t").protocol()

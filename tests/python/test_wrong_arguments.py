@@ -279,7 +279,7 @@ def numpys(kind: str, number: int) -> Any:
     return getattr(np, kind)(number)
 
 
-def test_whole_numbers_of_numpy_are_whole_numbers(tmp_path: Path) -> None:
+def test_integers_of_numpy_are_integers(tmp_path: Path) -> None:
     write_deltalake(tmp_path, ROWS)
     version = numpys("int64", 0)
     assert DeltaTable(tmp_path, version=version).version() == 0

@@ -165,7 +165,7 @@ def test_enable_turns_the_name_off_for_later_sessions(path: str) -> None:
 
 @pytest.mark.newest
 @pytest.mark.thorough
-def test_settings_alone_bring_the_name(path: str) -> None:
+def test_settings_alone_register_the_name(path: str) -> None:
     done = run_python(
         f"""
         from pyspark.sql import SparkSession

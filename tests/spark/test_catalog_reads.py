@@ -257,7 +257,7 @@ def test_a_view_of_a_change_data_feed_keeps_to_its_database(spark: SparkSession,
         spark.sql("DROP VIEW feed_v")
 
 
-def test_only_a_table_of_ours_has_a_change_data_feed(spark: SparkSession, changing: str) -> None:
+def test_only_deltalog_tables_have_a_change_data_feed(spark: SparkSession, changing: str) -> None:
     spark.sql("CREATE VIEW pv AS SELECT * FROM c")
     spark.sql("CREATE OR REPLACE TEMP VIEW tv AS SELECT * FROM c")
     spark.sql("CREATE TABLE parquet_f USING parquet AS SELECT 1 AS a")

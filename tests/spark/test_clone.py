@@ -63,7 +63,7 @@ def test_a_statement_makes_a_copy_with_a_name(spark: SparkSession, source: str, 
     )
 
 
-def test_a_clone_without_a_location_goes_with_its_name(spark: SparkSession, source: str) -> None:
+def test_a_clone_without_a_location_is_managed(spark: SparkSession, source: str) -> None:
     """Without a location, the clone is a managed table in the current database, or in the database that its name
     has.
     """

@@ -131,7 +131,7 @@ def test_a_copy_of_a_shallow_clone_has_its_files(spark: SparkSession, path: str,
 
 
 @pytest.mark.newest
-def test_files_that_are_gone_or_of_another_size_are_named(spark: SparkSession, path: str, at: str) -> None:
+def test_missing_files_and_files_of_another_size_are_named(spark: SparkSession, path: str, at: str) -> None:
     """If files of the source are missing or have a different size, the error names them, and the clone leaves no files
     behind.
     """

@@ -103,7 +103,7 @@ def test_a_builder_of_connect_gets_no_settings() -> None:
     assert JARS not in builder._options
 
 
-def test_the_extension_of_the_jvm_connector_beside_ours_is_refused() -> None:
+def test_the_extension_of_the_jvm_connector_is_refused_besides_ours() -> None:
     builder = SparkSession.builder.config(EXTENSIONS, f"theirs.Extensions, {OF_CONNECTOR}")
     with pytest.raises(InvalidArgumentError, match="the extension of the JVM connector"):
         deltalog.spark.configure(builder)

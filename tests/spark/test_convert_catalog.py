@@ -137,7 +137,7 @@ def test_files_that_spark_does_not_read_are_refused(spark: SparkSession) -> None
 
 
 @pytest.mark.newest
-def test_partitions_elsewhere_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_partitions_outside_of_the_table_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     create(spark)
     path = location(spark)
     spark.sql(f"ALTER TABLE c ADD PARTITION (p = 'far', d = DATE'2024-01-07') LOCATION '{tmp_path}/far'")
@@ -206,7 +206,7 @@ def test_an_entry_that_could_not_be_changed_is_changed_later(
 
 
 @pytest.mark.newest
-def test_directories_that_spell_a_partition_otherwise(spark: SparkSession, tmp_path: Path) -> None:
+def test_directories_with_other_spellings_of_partition_values(spark: SparkSession, tmp_path: Path) -> None:
     """Other writers spell partition values differently: the directory month=01 belongs to the integer 1."""
     spark.range(2).coalesce(1).write.parquet(f"{tmp_path}/Month=01/q=x%2Fy")
     spark.range(3).coalesce(1).write.parquet(f"{tmp_path}/Month=2/q=__HIVE_DEFAULT_PARTITION__")

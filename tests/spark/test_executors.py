@@ -208,7 +208,7 @@ def test_widened_columns_and_files_of_other_schemas(spark: SparkSession, path: s
 
 
 @pytest.mark.newest
-def test_types_and_files_elsewhere(spark: SparkSession, path: str) -> None:
+def test_special_types_and_files_in_other_directories(spark: SparkSession, path: str) -> None:
     """The table has variants, collations and timestamps without time zone, and it is a shallow clone, whose files are
     in another directory.
     """

@@ -162,7 +162,7 @@ EXPRESSIONS = {
 
 
 @pytest.mark.parametrize("sql", EXPRESSIONS)
-def test_an_expression_that_asks_for_more_than_the_row_is_refused(
+def test_an_expression_that_needs_more_than_the_row_is_refused(
     spark: SparkSession, secrets: Path, tmp_path: Path, sql: str
 ) -> None:
     text = sql.format(file=secrets)
@@ -219,7 +219,9 @@ def test_old_rows_have_no_values_of_a_new_column(spark: SparkSession, tmp_path: 
     assert [row.g for row in spark.sql(f"SELECT g FROM deltalog.`{tmp_path}`").collect()] == [None]
 
 
-def test_what_looks_like_a_setting_is_a_text(spark: SparkSession, secrets: Path, tmp_path: Path) -> None:
+def test_strings_that_look_like_settings_are_not_replaced(
+    spark: SparkSession, secrets: Path, tmp_path: Path
+) -> None:
     """Strings such as `${name}` stay as they are. Spark's own parser would replace them with values from the
     environment and the settings.
     """
@@ -313,7 +315,7 @@ def test_settings_of_the_writing_session_apply(spark: SparkSession, tmp_path: Pa
     assert {(row["g"], row["h"]) for row in rows} == {("2024-02-29 21:00", None)}
 
 
-def test_what_only_looks_like_a_refusal_is_another_error(spark: SparkSession) -> None:
+def test_errors_that_only_look_like_refusals_stay_as_they_are(spark: SparkSession) -> None:
     """An error whose text only looks like a refusal is reported as it is. Spark's errors show data, and data may
     contain such a text.
     """

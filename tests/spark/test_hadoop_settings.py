@@ -99,7 +99,9 @@ def test_the_first_class_that_has_credentials_gives_them(providers: str, options
     assert storage_options("s3", "b", {**KEYS, PROVIDERS: providers}) == options
 
 
-def test_the_environment_comes_before_keys_if_its_class_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_has_precedence_over_keys_if_its_class_comes_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key of the environment")
     names = f"a.EnvironmentVariableCredentialsProvider,{PACKAGE}SimpleAWSCredentialsProvider"
     assert storage_options("s3", "b", {**KEYS, PROVIDERS: names}) == {}

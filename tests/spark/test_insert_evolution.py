@@ -77,7 +77,7 @@ def test_the_option_lets_a_write_add_columns(spark: SparkSession, table: str, na
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_the_option_goes_before_the_setting(
+def test_the_option_has_precedence_over_the_setting(
     spark: SparkSession, table: str, auto_merge: None, name: str
 ) -> None:
     with pytest.raises(Exception, match="c"):

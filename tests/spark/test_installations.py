@@ -76,7 +76,7 @@ def test_an_installation_is_only_read(installed: Path, path: str) -> None:
     assert inside(installed) == before
 
 
-def test_an_installation_that_is_removed_serves_its_session_to_the_end(installed: Path, path: str) -> None:
+def test_a_removed_installation_still_works_for_its_sessions(installed: Path, path: str) -> None:
     """`pip install --upgrade` removes the old installation while sessions use it, and executors may start at any time.
     The sessions continue to work.
     """

@@ -134,7 +134,7 @@ def test_settings_can_name_the_classes(spark: SparkSession) -> None:
 
 @pytest.mark.newest
 @pytest.mark.parametrize("version", [None, "0.0.1 (other sources)"])
-def test_a_jar_that_is_there_is_used_if_it_is_of_this_version(tmp_path: Path, version: str | None) -> None:
+def test_a_given_jar_is_used_if_it_has_the_same_version(tmp_path: Path, version: str | None) -> None:
     given = changed(tmp_path, "given.jar", **({} if version is None else {"MARKER": version}))
     done = run_python(
         f"""
@@ -243,7 +243,7 @@ def use(directory: Path, path: str, alias: bool, then: str = "pass") -> list[str
 
 
 @pytest.mark.newest
-def test_the_newest_jar_serves_if_it_fits(path: str, tmp_path: Path) -> None:
+def test_the_newest_jar_is_used_if_it_fits(path: str, tmp_path: Path) -> None:
     """The jar for the newest Spark is used if it fits a release without its own jar. It is read only once, because the
     wheel may be replaced while the JVM runs.
     """

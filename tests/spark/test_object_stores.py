@@ -130,7 +130,7 @@ def added(s3: S3Server) -> list[dict[str, Any]]:
     return [line["add"] for line in lines if "add" in line]
 
 
-def test_all_spellings_are_one_table(spark: SparkSession, s3: S3Server, uri: str) -> None:
+def test_all_spellings_of_a_location_are_one_table(spark: SparkSession, s3: S3Server, uri: str) -> None:
     spark.range(3).write.format("deltalog").save(uri)
     other = uri.replace("s3a:", "s3:")
     spark.range(3, 5).write.format("deltalog").mode("append").save(other)

@@ -186,7 +186,7 @@ def test_generated_and_identity_columns(spark: SparkSession, path: str) -> None:
         spark.sql("DROP TABLE computed")
 
 
-def test_without_the_adaptive_execution_rows_are_written_as_they_come(
+def test_without_adaptive_execution_rows_are_not_shuffled(
     spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     spark.conf.set("spark.sql.adaptive.enabled", "false")

@@ -55,7 +55,7 @@ def records(frame: Any) -> list[tuple[Any, ...]]:
 ROWS = [(1, "mon", 1.5), (2, "mon", None), (3, "tue", 3.0)]
 
 
-def test_a_frame_comes_back(ps: Any, path: str) -> None:
+def test_a_frame_is_written_and_read(ps: Any, path: str) -> None:
     ps.DataFrame(COLUMNS).to_delta(path)
     found = ps.read_delta(path)
     assert list(found.columns) == ["k", "day", "amount"]

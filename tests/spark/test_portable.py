@@ -347,7 +347,9 @@ def test_a_failed_commit_leaves_no_files(tmp_path: Path) -> None:
     assert ids(path) == [7, 8]
 
 
-def test_the_files_of_a_commit_in_doubt_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_files_of_a_commit_with_unknown_outcome_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = str(tmp_path / "t")
     save(path, 0)
     write = writer(path)

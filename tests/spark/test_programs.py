@@ -111,7 +111,7 @@ def steps(job: Path, directory: Path, *parts: str, **options: Any) -> dict[str, 
 
 
 @pytest.mark.newest
-def test_a_java_job_has_everything_and_ends(job: Path, tmp_path: Path) -> None:
+def test_a_java_job_has_all_features_and_ends(job: Path, tmp_path: Path) -> None:
     found = steps(job, tmp_path, "others", "statements", "streams", "sinks")
     assert found["sidecars of others"] == "0", "statements without deltalog start no Python process"
     assert found["select"] == "[[1,a], [2,b], [3,c]]"
@@ -239,7 +239,7 @@ def test_executors_in_other_processes_have_the_jar(job: Path, tmp_path: Path) ->
 
 @pytest.mark.newest
 @pytest.mark.thorough
-def test_spark_shell_has_everything_and_ends(tmp_path: Path) -> None:
+def test_spark_shell_has_all_features_and_ends(tmp_path: Path) -> None:
     statements = """
         spark.sql("CREATE TABLE t (id INT, p STRING) USING deltalog")
         case class R(id: Int, p: String)
@@ -254,7 +254,7 @@ def test_spark_shell_has_everything_and_ends(tmp_path: Path) -> None:
 
 @pytest.mark.newest
 @pytest.mark.thorough
-def test_the_pyspark_shell_has_everything_before_and_after_enable(
+def test_the_pyspark_shell_has_all_features_before_and_after_enable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)

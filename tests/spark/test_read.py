@@ -152,7 +152,7 @@ def test_partition_filters_from_joins_and_subqueries_are_applied(spark: SparkSes
     ) == [(2,)]
 
 
-def test_a_path_may_have_a_version_or_a_time_behind_it(spark: SparkSession, table: str) -> None:
+def test_a_path_may_be_followed_by_a_version_or_a_time(spark: SparkSession, table: str) -> None:
     """A path may be followed by a version or a time, as in the JVM connector. If a table's own path ends like this,
     the path means that table.
     """
@@ -222,7 +222,7 @@ def test_a_path_may_have_a_version_or_a_time_behind_it(spark: SparkSession, tabl
     assert spark.read.format("deltalog").option("versionAsOf", 0).load(f"{table}@v0").columns == ["other"]
 
 
-def test_rows_of_a_version_in_the_path_are_meant_to_be_old(spark: SparkSession, table: str) -> None:
+def test_rows_of_a_version_in_the_path_may_be_old(spark: SparkSession, table: str) -> None:
     spark.sql(f"DELETE FROM deltalog.`{table}` WHERE a = 1")
     spark.read.format("deltalog").load(f"{table}@v0").write.format("deltalog").mode("overwrite").save(table)
     assert spark.read.format("deltalog").load(table).count() == 2

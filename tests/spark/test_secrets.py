@@ -127,7 +127,7 @@ spark.stop()
 """
 
 
-def test_nothing_that_anybody_sees_has_a_secret(tmp_path: Path) -> None:
+def test_no_output_contains_a_secret(tmp_path: Path) -> None:
     with S3Server() as s3, S3Server() as other:
         for server, keys in ((s3, KEY), (other, OTHER)):
             server.set(**keys)
@@ -202,7 +202,7 @@ def test_nothing_that_anybody_sees_has_a_secret(tmp_path: Path) -> None:
         json.dumps({"key": "a\ncanary"}),
     ],
 )
-def test_values_with_escapes_are_hidden_as_a_whole(value: str) -> None:
+def test_values_with_escapes_are_hidden_completely(value: str) -> None:
     """Values with escaped characters are hidden completely. Settings are passed as JSON, which may itself be a string
     in JSON.
     """

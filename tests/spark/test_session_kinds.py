@@ -66,7 +66,7 @@ def test_no_session_loses_a_byte(outcomes: Outcomes, kind: str, statement: str) 
 
 
 @cells(WORKS, [kind for kind in KINDS if kind not in LATE])
-def test_every_session_has_everything(outcomes: Outcomes, kind: str, statement: str) -> None:
+def test_every_session_has_all_features(outcomes: Outcomes, kind: str, statement: str) -> None:
     outcome = outcomes[kind][statement]
     assert outcome["error"] is None
     assert has_committed(outcome) == (statement not in READS)

@@ -152,7 +152,9 @@ def test_what_cannot_be_done_is_refused_by_name(spark: SparkSession, path: str) 
 
 
 @pytest.mark.parametrize("kind", ["vectors", "rewriting", "partitions"])
-def test_files_all_of_whose_rows_go_are_removed_unread(spark: SparkSession, path: str, kind: str) -> None:
+def test_files_whose_rows_are_all_deleted_are_removed_unread(
+    spark: SparkSession, path: str, kind: str
+) -> None:
     """If partition values or statistics show that all rows of a file are deleted, the file is removed without being
     read. (PROTOCOL.md, "Remove File".)
     """

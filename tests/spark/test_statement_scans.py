@@ -171,7 +171,7 @@ def test_few_and_many_rows_are_changed_correctly(spark: SparkSession, path: str,
     check(spark, path, expected)
 
 
-def test_conditions_may_raise_errors_for_rows_that_have_gone(spark: SparkSession, path: str) -> None:
+def test_conditions_may_raise_errors_for_deleted_rows(spark: SparkSession, path: str) -> None:
     data = spark.range(0, ROWS, numPartitions=1).selectExpr(
         "id", "IF(id = 7, 'x', CAST(id AS STRING)) AS s", "0 AS v"
     )

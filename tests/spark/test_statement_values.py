@@ -60,7 +60,7 @@ def test_a_merge_that_adds_columns_has_variables(spark: SparkSession, table: str
         spark.conf.unset(AUTO_MERGE)
 
 
-def test_a_column_goes_before_a_variable(spark: SparkSession, table: str) -> None:
+def test_a_column_has_precedence_over_a_variable(spark: SparkSession, table: str) -> None:
     spark.sql("DECLARE OR REPLACE VARIABLE a INT DEFAULT 99")
     try:
         spark.sql("UPDATE valued SET b = a")
@@ -156,7 +156,7 @@ def test_a_query_with_the_hint_of_a_client_changes_nothing(spark: SparkSession, 
     assert sorted(spark.table("valued").collect()) == sorted(before)
 
 
-def test_statements_of_ours_in_a_script(spark: SparkSession, table: str, scripting: None) -> None:
+def test_deltalogs_statements_in_a_script(spark: SparkSession, table: str, scripting: None) -> None:
     script = """BEGIN
         DECLARE n INT DEFAULT 3;
         IF n = 3 THEN OPTIMIZE valued WHERE true ZORDER BY (b); ELSE VACUUM valued; END IF;
@@ -172,7 +172,7 @@ def test_statements_of_ours_in_a_script(spark: SparkSession, table: str, scripti
     assert rows(spark, table) == [(1, 1), (2, 2)]
 
 
-def test_names_in_statements_of_ours_are_expressions(spark: SparkSession, table: str) -> None:
+def test_names_in_deltalogs_statements_are_expressions(spark: SparkSession, table: str) -> None:
     assert len(spark.sql("DESCRIBE HISTORY IDENTIFIER(:t) LIMIT :n", {"t": table, "n": 1}).collect()) == 1
     spark.sql("OPTIMIZE IDENTIFIER('default.' || :t)", {"t": table}).collect()
     spark.sql("CREATE TABLE IDENTIFIER(:c) SHALLOW CLONE IDENTIFIER(:t)", {"t": table, "c": "copied"})

@@ -285,7 +285,7 @@ def test_correlated_subqueries(spark: SparkSession, path: str) -> None:
     check(spark, path, [(i, p, values.get(i, s) if i in values else s) for i, p, s in OLD if i != 3])
 
 
-def test_a_column_may_be_called_like_a_marker(spark: SparkSession, path: str) -> None:
+def test_a_column_may_have_the_name_of_a_marker(spark: SparkSession, path: str) -> None:
     data = spark.range(10).selectExpr("id", "CAST(id AS INT) AS __deltalog_operation", "'s' AS s")
     data.write.format("deltalog").save(path)
     found = DeltaTable(path).to_pyarrow_table().to_pydict()
@@ -315,7 +315,7 @@ def test_an_update_may_use_another_table(spark: SparkSession, path: str) -> None
     check(spark, path, [(i, p, "x" if i is not None and i % 2 == 0 else s) for i, p, s in OLD])
 
 
-def test_a_function_of_the_user_is_not_taken_for_another(spark: SparkSession, path: str) -> None:
+def test_a_user_function_is_not_mistaken_for_a_built_in_one(spark: SparkSession, path: str) -> None:
     """If a user-defined function has the name of one of Spark's functions, deltalog must not evaluate it as Spark's
     function.
     """
@@ -389,9 +389,7 @@ def test_columns_with_the_names_of_our_markers_are_columns(
 
 
 @pytest.mark.parametrize("properties", [VECTORS, {}], ids=["vectors", "rewriting"])
-def test_a_column_may_be_called_like_the_metadata_of_files(
-    spark: SparkSession, path: str, properties: dict[str, str]
-) -> None:
+def test_a_column_may_be_named_metadata(spark: SparkSession, path: str, properties: dict[str, str]) -> None:
     data = spark.range(0, 5, 1, 1).selectExpr("id", "named_struct('row_index', id) AS _metadata")
     tracked = {**properties, "delta.enableRowTracking": "true", "delta.enableChangeDataFeed": "true"}
     data.write.format("deltalog").options(**tracked).save(path)

@@ -108,7 +108,7 @@ def read(path: str, predicate: str) -> int:
     return int(pa.table(DeltaTable(path).to_arrow(predicate=predicate)).num_rows)
 
 
-def test_spark_uses_filters_of_files_of_ours(spark: SparkSession, path: str) -> None:
+def test_spark_uses_bloom_filters_of_our_files(spark: SparkSession, path: str) -> None:
     import pyarrow as pa
 
     even = [2 * key for key in range(20_000)]

@@ -55,7 +55,7 @@ def test_a_missing_table_and_a_missing_bucket_differ(table: S3Server) -> None:
     ],
 )
 @pytest.mark.parametrize("request_kind", ["get", "list"])
-def test_a_refusal_is_never_taken_for_a_missing_table(
+def test_a_refusal_never_means_a_missing_table(
     table: S3Server, code: str, kind: str, words: str, request_kind: str
 ) -> None:
     table.faults(rule(error(code), request_kind))

@@ -150,7 +150,7 @@ def test_data_files_are_checked_but_not_read_again(
     assert counted(lambda: read("c2"))["get"] == 1 + 1
 
 
-def test_a_table_in_the_place_of_another_one(s3: S3Server, options: dict[str, str]) -> None:
+def test_a_table_that_replaces_another_table(s3: S3Server, options: dict[str, str]) -> None:
     """If another table replaces a table, files have the same names but different content, so cached content is not
     used.
     """

@@ -31,9 +31,7 @@ def test_a_commit_that_is_never_answered_is_made_once(s3: S3Server, fault: str) 
 
 
 @pytest.mark.parametrize(("kind", "when"), [("get", {"every": 2}), ("list", {"first": 1})])
-def test_an_answer_that_ends_too_early_is_not_taken_for_the_whole(
-    s3: S3Server, kind: str, when: dict[str, int]
-) -> None:
+def test_a_response_that_ends_too_early_is_not_used(s3: S3Server, kind: str, when: dict[str, int]) -> None:
     """A response that ends too early is not used. Half of a commit, a listing or a file would look like a different
     table.
     """

@@ -124,7 +124,7 @@ def test_the_creation_of_a_table_is_reported_although_it_was_not_opened(s3: S3Se
     assert DeltaTable(uri, storage_options=options).version() == 0
 
 
-def test_a_commit_whose_answer_is_lost_is_found_out(s3: S3Server, options: dict[str, str]) -> None:
+def test_a_commit_whose_response_is_lost_is_found(s3: S3Server, options: dict[str, str]) -> None:
     """After a second Ctrl-C the call no longer waits for the response, but reads the commit back."""
     table = DeltaTable(URI, storage_options=options)
     s3.faults(rule("silence_after", "create"))

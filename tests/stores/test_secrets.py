@@ -126,7 +126,7 @@ print(subprocess.run(["env"], capture_output=True, text=True).stdout)
 """
 
 
-def test_nothing_that_anybody_sees_has_a_secret(s3: S3Server, tmp_path: Path) -> None:
+def test_no_output_contains_a_secret(s3: S3Server, tmp_path: Path) -> None:
     s3.set(secret_key=SECRETS["aws_secret_access_key"], session_token=SECRETS["aws_session_token"])
     options = {**s3.options(), **SECRETS}
     s3.faults(rule(error("SlowDown"), when={"every": 7}), rule("close_after", "put", when={"every": 5}))

@@ -43,7 +43,7 @@ def test_opening_a_table_in_a_silent_store_times_out(silent: dict[str, str]) -> 
     assert "'retry_timeout'" in raised.value.hint
 
 
-def test_a_store_that_has_been_silent_is_heard_again(s3: S3Server) -> None:
+def test_a_store_that_was_silent_works_again(s3: S3Server) -> None:
     """A call succeeds no matter how slowly the store answers within the limits, and how many requests the call
     sends.
     """

@@ -33,7 +33,7 @@ def test_widths() -> None:
 ROWS: list[list[str | None]] = [["Oslo", "4.5"], ["a very long name of a place", "12.0"], [None, None]]
 
 
-def test_a_pipe_gets_everything() -> None:
+def test_output_to_a_pipe_is_not_cut_off() -> None:
     lines = list(tabular(["city", "km"], ROWS, Style()))
     assert lines == [
         "city                           km",
@@ -77,7 +77,7 @@ def test_no_columns_and_no_rows() -> None:
     assert list(tabular(["a"], [], Style(40))) == ["a", "-"]
 
 
-def test_rows_are_taken_as_they_come() -> None:
+def test_rows_are_printed_as_they_arrive() -> None:
     taken = []
 
     def rows() -> object:

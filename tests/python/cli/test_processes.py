@@ -71,7 +71,7 @@ def test_arrow_is_not_written_to_a_terminal(place: Path) -> None:
         in_terminal(["head", "trips", "--arrow"])
 
 
-def test_a_reader_that_goes_away(place: Path) -> None:
+def test_a_reader_that_ends_first(place: Path) -> None:
     """The command ends quietly if the reader of a pipe ends first, as in `deltalog show trips | head -1`."""
     write_deltalake(place / "many", pa.table({"i": range(300_000)}))
     for form in ("--json", "--arrow"):

@@ -256,7 +256,7 @@ fn a_feature_is_not_dropped_while_another_writer_begins_to_use_it() {
 /// "Clustered Table": removing the clustering of a table that is not clustered changes neither the table nor its
 /// protocol.
 #[test]
-fn clustering_by_nothing_needs_no_feature() {
+fn clustering_by_no_columns_needs_no_feature() {
     let (_, _, base) = empty_table();
     let change = TableChange::ClusterBy(Vec::new());
     assert_eq!(alter_table(&base, &change, Default::default(), &environment()).unwrap(), None);

@@ -259,7 +259,7 @@ fn a_compaction_is_bounded() {
 /// Rows that other writers delete while the compaction runs are deleted in the new file. If other writers remove a
 /// whole file, its rows do not come back.
 #[test]
-fn other_writers_come_in_between() {
+fn other_writers_commit_during_a_compaction() {
     for (condition, files) in [("id = 3 or id = 17", 1), ("id < 10", 4)] {
         let (_directory, storage) = table(&AUTO);
         append(&storage, 0, 3, &environment());

@@ -132,7 +132,7 @@ fn a_checksum_does_not_wait_for_a_checkpoint_of_another_version() {
 
 /// The background work fails with an error, with a missing response, or with a panic.
 #[test]
-fn a_failure_behind_a_commit_changes_nothing() {
+fn a_failure_in_the_background_does_not_affect_the_commit() {
     for fault in [Fault::Denied, Fault::LostBefore, Fault::CrashBefore] {
         let (store, storage) = table(&["a", "b", "c", "d", "e", "f", "g", "h", "i"]);
         let background = Background::new();
@@ -172,7 +172,7 @@ fn no_checksum_goes_into_the_log_of_another_table() {
 
 /// If the checkpoint were written, the dropped table would reappear, or the table that replaces it could not be read.
 #[test]
-fn a_checkpoint_behind_a_commit_does_not_bring_a_dropped_table_back() {
+fn a_checkpoint_in_the_background_does_not_bring_a_dropped_table_back() {
     let classic = first_lines(&with_interval(4));
     let v2 = vec![v2_protocol(), v2_metadata(&[("delta.checkpointInterval", "4")])];
     for (is_replaced, first) in [(false, &classic), (true, &classic), (false, &v2), (true, &v2)] {
@@ -182,7 +182,7 @@ fn a_checkpoint_behind_a_commit_does_not_bring_a_dropped_table_back() {
 
 /// A log compaction that is written after its table was dropped must not bring the table back.
 #[test]
-fn a_compaction_behind_a_commit_does_not_bring_a_dropped_table_back() {
+fn a_compaction_in_the_background_does_not_bring_a_dropped_table_back() {
     let properties = [("delta.checkpointInterval", "100"), ("deltalog.logCompactionInterval", "4")];
     let properties = properties.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let first = first_lines(&BTreeMap::from(properties));

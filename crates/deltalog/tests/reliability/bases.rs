@@ -167,7 +167,7 @@ fn a_snapshot_refreshes_across_a_cleanup() {
 
 /// A listing that lags behind shows neither the version that was read nor the commits after it.
 #[test]
-fn a_lagging_listing_is_not_taken_for_a_dropped_table() {
+fn a_lagging_listing_does_not_mean_a_dropped_table() {
     let (store, storage) = empty();
     write_log(&storage, 6);
     let base = newest(&storage);
@@ -207,7 +207,7 @@ fn an_append_reads_the_commits_after_its_base() {
 /// A listing that lags behind may show the checkpoint of the newest version without its commit, and later neither of
 /// them. This does not mean that the table was replaced.
 #[test]
-fn a_listing_that_lags_is_not_taken_for_another_table() {
+fn a_lagging_listing_does_not_mean_another_table() {
     let (store, storage) = log();
     write_checkpoint(&newest(&storage), &environment()).unwrap();
     store.hide("11.json");

@@ -207,7 +207,7 @@ fn a_repeated_deep_clone_copies_only_new_files() {
 
 /// A file of the same name and size in another table is not the same file.
 #[test]
-fn files_of_other_tables_are_not_taken_for_copies() {
+fn files_of_other_tables_do_not_count_as_copies() {
     let (_kept, from) = table(&[]);
     let (_also_kept, to) = place();
     cloned(&from, &to, CloneRequest::new(false)).unwrap();
@@ -275,7 +275,7 @@ fn clones_can_be_cloned() {
 /// A deep clone tags its files as copies. Other writers keep the tags when they clone it shallowly, but the files of
 /// that shallow clone are not copies.
 #[test]
-fn a_deep_clone_has_no_files_elsewhere() {
+fn a_deep_clone_has_no_files_outside_of_its_directory() {
     let (_kept, from) = source(&[]);
     let (_deep_kept, deep) = place();
     cloned(&from, &deep, CloneRequest::new(false)).unwrap();
@@ -483,7 +483,7 @@ fn what_cannot_be_cloned_is_refused() {
 
 /// If the files cannot be copied, the failed clone leaves no files behind.
 #[test]
-fn files_that_are_gone_or_of_another_size_are_named() {
+fn missing_files_and_files_of_another_size_are_named() {
     let (directory, from) = source(&[]);
     let [first, ..] =
         adds(&from).try_into().unwrap_or_else(|adds: Vec<Add>| [adds[0].clone(), adds[1].clone()]);
@@ -528,7 +528,7 @@ fn a_dry_run_returns_the_planned_changes() {
 
 /// If another writer commits while the clone runs, the clone fails. Otherwise it would silently undo that commit.
 #[test]
-fn a_commit_in_between_is_a_conflict() {
+fn a_concurrent_commit_is_a_conflict() {
     let (_kept, from) = source(&[]);
     let (directory, to) = table(&[]);
     let interfering = {

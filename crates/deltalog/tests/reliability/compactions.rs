@@ -176,7 +176,7 @@ fn commits_compact_the_log() {
 /// A compaction must keep removed domains, old tombstones, and both vectors of a file, because they cancel entries of
 /// an earlier checkpoint.
 #[test]
-fn a_compaction_keeps_whatever_cancels_older_actions() {
+fn a_compaction_keeps_actions_that_cancel_older_ones() {
     let (_, storage) = empty();
     let domain = |removed: bool| {
         json!({"domainMetadata": {"domain": "d", "configuration": "", "removed": removed}}).to_string()

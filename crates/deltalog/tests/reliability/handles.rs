@@ -180,7 +180,7 @@ fn slow_look(replace: impl FnOnce(&Storage)) -> [Snapshot; 3] {
 }
 
 #[test]
-fn a_slow_look_at_a_place_does_not_bring_a_replaced_table_back() {
+fn a_slow_refresh_does_not_bring_a_replaced_table_back() {
     let [first, slow, kept] = slow_look(|storage| replace_table(storage, 3));
     for found in [slow, kept] {
         assert!(found.version() == 2 && found.metadata().id != first.metadata().id);
@@ -189,7 +189,7 @@ fn a_slow_look_at_a_place_does_not_bring_a_replaced_table_back() {
 
 /// While a refresh is slow, the table is replaced with an older backup, which has fewer versions.
 #[test]
-fn a_slow_look_at_a_place_does_not_bring_lost_versions_back() {
+fn a_slow_refresh_does_not_bring_lost_versions_back() {
     let [_, slow, kept] = slow_look(|storage| storage.delete(&LogFileName::Commit(3).path()).unwrap());
     assert_eq!((slow.version(), kept.version()), (2, 2));
 }
@@ -240,7 +240,7 @@ fn entries(snapshot: &Snapshot, from: u64) -> deltalog::Result<Vec<CommitEntry>>
 }
 
 #[test]
-fn commits_come_by_version_up_to_the_newest() {
+fn commits_are_returned_by_version_up_to_the_newest() {
     let (store, storage) = empty();
     write_log(&storage, 3);
     let opened = Snapshot::open(&storage, Some(1)).unwrap();
@@ -270,7 +270,7 @@ fn after_the_newest_version_there_are_no_commits_yet() {
 }
 
 #[test]
-fn commits_that_are_gone_are_typed_errors() {
+fn missing_commits_are_typed_errors() {
     let (_, storage) = empty();
     write_log(&storage, 12);
     write_checkpoint(&Snapshot::open(&storage, Some(8)).unwrap(), &environment()).unwrap();

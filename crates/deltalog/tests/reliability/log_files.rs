@@ -92,7 +92,7 @@ fn a_requested_version_missing_from_the_listing_is_looked_up_by_name() {
 /// Protocol, "Last Checkpoint File": the hint points to the newest checkpoint, regardless of the order in
 /// which checkpoints are written.
 #[test]
-fn the_hint_never_goes_backwards() {
+fn the_hint_never_names_an_older_checkpoint() {
     let hint = |storage: &Storage| {
         LastCheckpoint::parse(&storage.read("_delta_log/_last_checkpoint").unwrap()).unwrap().version
     };

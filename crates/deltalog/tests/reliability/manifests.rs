@@ -140,7 +140,7 @@ fn manifests_are_kept() {
 /// Each request of a commit and of the manifests' update fails in every way. The commit succeeds or fails as it would
 /// without manifests, and manifests can be generated afterwards.
 #[test]
-fn a_commit_stands_whatever_becomes_of_its_manifests() {
+fn a_commit_succeeds_even_if_its_manifests_fail() {
     stay_alone();
     let (prepared, storage) = partitioned(&[(ENABLED, "true")]);
     commit(&storage, &[file("a", Some("1"), None), file("b", Some("2"), None)], "").unwrap();

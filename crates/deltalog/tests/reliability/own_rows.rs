@@ -118,7 +118,7 @@ fn a_commit_that_changes_the_rows_is_a_conflict() {
 }
 
 #[test]
-fn a_commit_that_adds_such_rows_is_a_conflict_as_the_isolation_level_has_it() {
+fn a_commit_that_adds_such_rows_conflicts_according_to_the_isolation_level() {
     for level in LEVELS {
         for request in writes() {
             let storage = table(level);

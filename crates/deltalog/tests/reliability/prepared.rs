@@ -91,7 +91,7 @@ proptest! {
     /// Protocol: "Writers must assign unique fresh Row IDs to all rows that they commit", no matter on which version
     /// they are based.
     #[test]
-    fn row_ids_are_unique_whoever_wins(
+    fn row_ids_are_unique_no_matter_which_writer_wins(
         writes in prop::collection::vec(
             (prop::collection::vec(0..5u64, 1..4), any::<prop::sample::Index>(), any::<bool>()),
             1..14,

@@ -127,7 +127,7 @@ fn a_brief_clean_up_looks_at_a_part_of_the_history() {
 /// A clean-up leaves some files for the next one. If the table begins to protect its checkpoints in between, these
 /// files are kept.
 #[test]
-fn a_protection_that_comes_later_counts() {
+fn a_protection_that_is_added_later_applies() {
     for (protected, expected) in [(0, [1, 1, 1, 1]), (8, [1, 0, 0, 0])] {
         let (store, storage) = log(10, &[5], 0);
         let mut base = Snapshot::open(&storage, None).unwrap();

@@ -109,7 +109,7 @@ fn two_files() -> (TempDir, Storage) {
 }
 
 #[test]
-fn a_whole_table_has_no_problem() {
+fn an_intact_table_has_no_problem() {
     let (_directory, storage) = two_files();
     delete_rows(&storage, "id = 4 or id = 12");
     append(&storage, []);
@@ -480,7 +480,7 @@ fn a_request_that_fails_never_makes_a_file_a_missing_one() {
 
 /// A listing may leave out files. Before a file counts as missing, it is looked up by name.
 #[test]
-fn a_listing_that_leaves_files_out_is_not_believed() {
+fn files_that_a_listing_leaves_out_are_looked_up() {
     let (store, storage) = common::table(&["a", "gone"]);
     storage.put("a", "x".into()).unwrap();
     store.hide("/a");
@@ -531,7 +531,7 @@ proptest! {
 
     /// After a repair, the table has the rows of all files that can be read, and a check finds no more problems.
     #[test]
-    fn a_repaired_table_has_the_rows_of_its_whole_files(damages in prop::collection::vec(0..5_u8, 4)) {
+    fn a_repaired_table_has_the_rows_of_its_intact_files(damages in prop::collection::vec(0..5_u8, 4)) {
         let (directory, storage) = table(&[]);
         for file in 1..4 {
             append(&storage, file * ROWS..(file + 1) * ROWS);

@@ -247,7 +247,7 @@ fn a_downgrade_leaves_nothing_of_a_feature() {
 
 /// A VACUUM that begins while a RESTORE runs is a conflict, because it may delete files that were just found to exist.
 #[test]
-fn a_vacuum_in_between_is_a_conflict() {
+fn a_concurrent_vacuum_is_a_conflict() {
     let (_directory, storage) = table(&[]);
     delete_rows(&storage, "id = 1");
     let base = newest(&storage);
@@ -315,7 +315,7 @@ fn rows_from_before_row_tracking_get_ids_by_counts_that_are_certain() {
 /// If another writer commits after the version that the caller has seen, there is a conflict. Otherwise the RESTORE
 /// would silently undo that commit.
 #[test]
-fn a_domain_that_was_set_in_between_is_a_conflict() {
+fn a_domain_that_was_set_concurrently_is_a_conflict() {
     let (_directory, storage) = table(&[]);
     // The protocol already has the features, so it does not change again.
     change(&storage, &TableChange::ClusterBy(vec![ColumnPath::new(["id"])]));
@@ -341,7 +341,7 @@ fn a_domain_that_was_set_in_between_is_a_conflict() {
 }
 
 #[test]
-fn a_commit_in_between_is_a_conflict() {
+fn a_concurrent_commit_is_a_conflict() {
     let (_directory, storage) = table(&[]);
     delete_rows(&storage, "id = 1");
     let base = newest(&storage);

@@ -183,7 +183,7 @@ fn only_rows_that_a_statement_adds_concern_what_was_read() {
 
 /// "Deletion Vector Format": positions of rows also count rows that were deleted before.
 #[test]
-fn rows_are_found_behind_deleted_ones() {
+fn rows_after_deleted_rows_are_found() {
     let (_directory, storage) = table(&[]);
     let request = || Request::new(&environment());
     delete(&newest(&storage), Some("id IN (1, 2)"), request()).unwrap();

@@ -112,7 +112,7 @@ fn a_file_from_before_row_tracking_gets_row_ids() {
 /// The file of a vector that another commit has replaced may be gone. In that case it is unknown whether that commit
 /// added rows to the file, so there is a conflict.
 #[test]
-fn an_unreadable_vector_of_a_winner_is_a_conflict_and_no_error() {
+fn an_unreadable_vector_of_another_writer_is_a_conflict() {
     let (directory, storage) = table(&[]);
     delete(&newest(&storage), &[1]).commit_or_fail().unwrap();
     let base = newest(&storage);

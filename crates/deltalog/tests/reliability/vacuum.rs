@@ -140,7 +140,7 @@ proptest! {
     /// Files that are live, retained, young or hidden are kept; all others are deleted. Exactly the files of the plan
     /// are deleted, and a plan from the log alone has only files that are also in this plan.
     #[test]
-    fn only_and_all_files_that_nothing_needs_are_deleted(
+    fn exactly_the_unneeded_files_are_deleted(
         history in history().prop_map(usable),
         ages in vec(select(&AGES[..]), FILES.len()),
         retention in select(&[0, HOUR_MS, WEEK_MS, 20 * DAY_MS][..]),
@@ -531,7 +531,7 @@ fn a_vacuum_that_fails_at_any_request_can_be_repeated() {
 
 /// Before a file is deleted, its age is checked by the store's clock, because the times of files come from it.
 #[test]
-fn a_clock_that_is_ahead_of_the_stores_deletes_nothing_young() {
+fn a_clock_that_is_ahead_does_not_delete_young_files() {
     let (store, storage) = table(&["a"]);
     storage.put("young", "x".into()).unwrap();
     let store_ms = store.objects().get("t/young").unwrap().modified_ms;

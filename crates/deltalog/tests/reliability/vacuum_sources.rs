@@ -135,7 +135,7 @@ fn inventory(rows: &[(&str, bool, i64)]) -> VacuumRequest {
 }
 
 #[test]
-fn an_inventory_stands_for_a_listing() {
+fn an_inventory_replaces_a_listing() {
     let (store, storage) = table(&["a"]);
     for file in ["a", "not listed", "d=1/with space.parquet", "100%25.parquet", "_hidden/b"] {
         put(&store, file, 0);

@@ -435,7 +435,7 @@ fn the_hint_repeats_the_head() {
 
 /// The writer that writes the hint last does not always have the newest checkpoint.
 #[test]
-fn the_hint_does_not_go_back_when_writers_race() {
+fn the_hint_does_not_name_an_older_checkpoint_after_a_race() {
     for has_hint in [false, true] {
         let (store, storage) = empty();
         crate::common::write_log(&storage, 30);
@@ -599,7 +599,7 @@ fn a_version_gets_one_checkpoint_by_the_v2_spec() {
 /// A clean-up may happen after the checkpoint's last check and before its last file is written. In that case the
 /// checkpoint is deleted again.
 #[test]
-fn a_checkpoint_that_a_clean_up_passes_is_taken_back() {
+fn a_checkpoint_that_a_clean_up_has_overtaken_is_deleted() {
     let write: [fn(&Snapshot) -> deltalog::Result<()>; 2] = [
         |late| write_checkpoint(late, &environment()),
         |late| write_checkpoint_within(late, &small(), &environment()),

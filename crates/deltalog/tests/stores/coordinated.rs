@@ -187,7 +187,7 @@ fn an_entry_that_was_left_incomplete_is_completed() {
 }
 
 #[test]
-fn lost_answers_are_found_out() {
+fn lost_responses_are_resolved() {
     for lost in [Lost::Before, Lost::After] {
         let servers = servers(true);
         append(&servers.open(), [0]);

@@ -102,7 +102,7 @@ impl JvmWriter<'_> {
 
 /// Half of the writers are ours. Some of the JVM writers die after they have put their entries.
 #[test]
-fn each_version_has_one_winner_beside_writers_of_the_jvm() {
+fn each_version_has_one_winner_among_our_and_jvm_writers() {
     for ignores_conditions in [false, true] {
         let servers = servers(ignores_conditions);
         // The first commit creates the DynamoDB table of entries.

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use crate::places::Place;
 
-on_every_store! { a_large_file_has_all_bytes, a_large_file_that_was_given_up, a_large_file_replaces_another }
+on_every_store! { a_large_file_has_all_bytes, a_large_file_that_is_dropped, a_large_file_replaces_another }
 
 /// The size of a file with more than two parts.
 const SIZE: usize = (20 << 20) + 3;
@@ -27,7 +27,7 @@ fn a_large_file_has_all_bytes(place: &Place) {
 
 /// A large file that is dropped before it is finished never becomes visible. Local directories are left out, because
 /// their files have their names from the start.
-fn a_large_file_that_was_given_up(place: &Place) {
+fn a_large_file_that_is_dropped(place: &Place) {
     if place.is_local() {
         return;
     }

@@ -9,7 +9,7 @@ use deltalog_testkit::s3::{Fault, Kind, Rule, S3Server, Settings, When, count};
 use crate::contract::create;
 use crate::places::Place;
 
-on_every_store!(walks_enter_what_they_are_told_to);
+on_every_store!(walks_enter_the_requested_directories);
 
 fn is_open(path: &str) -> bool {
     !path.rsplit('/').next().unwrap().starts_with('_')
@@ -38,7 +38,7 @@ fn listed(storage: &Storage, directory: &str) -> BTreeMap<String, u64> {
     files.into_iter().filter(|file| is_found(&file.name)).map(|file| (file.name, file.size)).collect()
 }
 
-fn walks_enter_what_they_are_told_to(place: &Place) {
+fn walks_enter_the_requested_directories(place: &Place) {
     let storage = place.open("t");
     assert!(walked(&storage, "").is_empty());
     let paths =

@@ -125,7 +125,7 @@ fn an_append_that_cleans_up_is_atomic() {
 
 /// The commit returns before the clean-up, which another thread does later, or which is never done.
 #[test]
-fn a_clean_up_behind_an_append_is_atomic() {
+fn a_clean_up_in_the_background_is_atomic() {
     let append = |storage: &Storage| {
         let background = Background::stepped();
         let environment =
