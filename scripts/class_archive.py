@@ -18,7 +18,7 @@ ARCHIVE = Path(sys.prefix) / "spark-classes.jsa"
 
 # A test's driver lives for minutes and runs most of its code once, so optimizing it would cost more than it gains.
 # Without the optimizing compiler, the default size of the code cache is a fifth of this size.
-# Sweeping so small a cache would take a fifth of the processor time.
+# With so small a code cache, sweeping it would take a fifth of the processor time.
 OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=240m")
 
 # This program does what most tests do.

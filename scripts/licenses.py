@@ -138,7 +138,7 @@ def collected(packages: list[Package]) -> str:
             users["notice", text].append(f"{package['name']} {package['version']}")
     for package, license_ in missing:
         # If a package names a license but does not contain its text, the text comes from another package.
-        # The names of the authors are replaced in it.
+        # The authors' names in that text are replaced.
         model = next(text for known, text in users if known == license_)
         authors = ", ".join(package["authors"]) or f"the authors of {package['name']}"
         text = f"Copyright (c) {authors}\n{without_copyright(model)}"

@@ -107,7 +107,7 @@ def test_each_continues_clustering_of_the_other(
     now = cubes(tmp_path)
     assert now.items() >= theirs.items()
     assert not set(both) - set(theirs) & set(now)
-    # Both engines record the names of clustering columns in the same way, so they treat each other's cubes as own.
+    # Both engines record the names of clustering columns in the same way, so each treats the other's cubes as its own.
     assert {tags["ZCUBE_ZORDER_BY"] for tags in files(tmp_path).values() if tags is not None} == {
         json.dumps(["a", f"s.{inner}"], separators=(",", ":"))
     }

@@ -221,7 +221,7 @@ def test_whether_a_table_exists_is_one_listing(tmp_path: Path) -> None:
     append(tmp_path)
     assert DeltaTable.is_deltatable(tmp_path)
     (tmp_path / "_delta_log" / f"{0:020}.json").write_text("{torn")
-    assert DeltaTable.is_deltatable(tmp_path), "a table that cannot be read is one"
+    assert DeltaTable.is_deltatable(tmp_path), "a table that cannot be read still exists"
 
 
 class Ours(DeltaTable):

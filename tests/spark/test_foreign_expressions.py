@@ -363,13 +363,13 @@ def test_spark_has_the_functions_of_the_list_as_deterministic_scalars(spark: Spa
 
 # Spark's scalar functions that expressions of a table must not call, by reason (see `constraints/functions.rs`).
 LEFT_OUT = {
-    "tells of the session, the files or the machine": "current_catalog current_database current_path current_schema "
+    "reveals the session, the files or the machine": "current_catalog current_database current_path current_schema "
     "current_timezone input_file_block_length input_file_block_start input_file_name session_user spark_partition_id "
     "user current_user version",
     "runs any code": "java_method reflect try_reflect",
     "has another value each time": "aes_encrypt monotonically_increasing_id rand randn random randstr shuffle uniform "
     "uuid",
-    "of a moment, with a type that no table has": "current_time localtime",
+    "returns the current time with a type that no table can have": "current_time localtime",
     "a type that no table has": "st_asbinary st_geogfromwkb st_geomfromwkb st_setsrid st_srid",
     "is an aggregate": "schema_of_variant_agg vector_avg vector_sum",
     "makes several rows": "json_tuple",
