@@ -422,7 +422,7 @@ fn kind(result: deltalog::Result<Vec<String>>) -> (ErrorKind, String) {
 
 /// "Maintenance Operations on Catalog-managed Tables", "Checkpoint Protection", "VACUUM Protocol Check".
 #[test]
-fn tables_with_protected_logs_are_refused_by_name() {
+fn tables_that_require_more_are_refused_by_name() {
     for (feature, is_reader_feature, is_refused) in [
         ("checkpointProtection", false, false),
         ("unheardOf", false, true),
