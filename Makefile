@@ -148,7 +148,7 @@ sdist: $(wheel_jars) .venv/.deps ## make the source archive, with the classes fo
 	$(bin)/maturin sdist --out dist
 	$(bin)/python -m scripts.spark_jars --check dist/*.tar.gz $(SPARKS)
 
-# The tools by which wheels for other systems are built, in an environment of their own.
+# The tools that build wheels for other systems, in an environment of their own.
 .cache/release/venv/.deps: pyproject.toml | .venv/.deps
 	$(uv) venv --quiet --allow-existing --python $(bin)/python .cache/release/venv
 	$(uv) pip install --quiet --python .cache/release/venv --upgrade --group release

@@ -420,7 +420,7 @@ CASES = (
     ),
     Case(
         name="write-partitions",
-        about="write 1,000,000 rows of 16 columns to 10,000 partitions, which come in random order",
+        about="write 1,000,000 rows of 16 columns to 10,000 partitions, in random order",
         operation="write_partitioned",
         setup=setups.with_partitions,
         tables=_ROWS_OF_PARTITIONS,

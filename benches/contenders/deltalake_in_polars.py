@@ -1,4 +1,4 @@
-"""`deltalake` as the source of lazy frames of Polars: `scan_delta`."""
+"""`deltalake` as the source of Polars LazyFrames: `scan_delta`."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""deltalog as the source of lazy frames of Polars."""
+"""deltalog as the source of Polars LazyFrames."""
 
 from functools import partial
 

@@ -159,7 +159,7 @@ def size_argument(size: int | None, name: str) -> int | None:
 
 
 def whole_argument(value: object, name: str, expected: str, least: int = _LEAST) -> int:
-    """Returns a 64-bit integer; the argument may also be an integer of numpy."""
+    """Returns a 64-bit integer; the argument may also be a NumPy integer."""
     try:
         number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:

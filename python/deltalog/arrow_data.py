@@ -14,7 +14,7 @@ __all__ = ["computed", "importable"]
 
 
 def importable(data: ArrowData) -> ArrowData:
-    """Returns an Arrow stream unchanged, except that deeply nested columns of pyarrow lose their offsets.
+    """Returns an Arrow stream unchanged, except that deeply nested pyarrow columns lose their offsets.
 
     In pyarrow, a slice is an offset into the whole array. The C interface passes this offset on, but arrow-rs 59 adds
     it once more for each nested struct or fixed-size list, and panics. Such columns are therefore copied, batch by
@@ -44,7 +44,7 @@ def computed(data: object) -> object:
 
     From Polars 1.34 on, the frame is computed batch by batch.
     """
-    # If Polars was not imported, the data cannot be a frame of Polars.
+    # If Polars was not imported, the data cannot be a Polars frame.
     if "polars" not in sys.modules:
         return data
     import polars

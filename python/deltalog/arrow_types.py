@@ -7,7 +7,7 @@ __all__ = ["ArrowArrayExportable", "ArrowData", "ArrowSchemaExportable", "ArrowS
 
 
 class ArrowStreamExportable(Protocol):
-    """Rows in batches, such as a table or reader of pyarrow, or a frame of polars or pandas 3."""
+    """Rows in batches, such as a pyarrow table or reader, or a Polars or pandas 3 DataFrame."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Returns a capsule."""
@@ -15,7 +15,7 @@ class ArrowStreamExportable(Protocol):
 
 
 class ArrowArrayExportable(Protocol):
-    """Rows in one batch, such as a `RecordBatch` of pyarrow."""
+    """Rows in one batch, such as a pyarrow `RecordBatch`."""
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> object:
         """Returns two capsules."""

@@ -1,4 +1,4 @@
-"""Translates filters of Polars and DuckDB into SQL conditions that a scan of the core evaluates.
+"""Translates Polars and DuckDB filters into SQL conditions that a scan of the core evaluates.
 
 A filter is split at its ANDs. The scan evaluates each part that has an exact translation, and skips files and pages
 without matching rows. The library evaluates the other parts itself. Arithmetic is never translated, because in SQL an

@@ -118,9 +118,9 @@ def convert_to_delta(
 
     All files become part of the table, except for empty files, and files or directories whose names begin with `_` or
     `.`; links to directories are not followed. The schema and the statistics come from the footers of the files. If a
-    file lacks a column, its rows have NULL. If files have a column as `byte`, `short` or `integer`, it gets the widest
-    of these types. No other program may write to the directory at the same time: files that are added later are not
-    part of the table, and VACUUM deletes them.
+    file lacks a column, its rows have NULL. If a column is `byte`, `short` or `integer` in different files, it gets the
+    widest of their types. No other program may write to the directory at the same time: files that are added later are
+    not part of the table, and VACUUM deletes them.
 
     Args:
         uri: a path, or a URL.

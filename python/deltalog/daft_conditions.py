@@ -1,4 +1,4 @@
-"""Translates filters of Daft into SQL."""
+"""Translates Daft filters into SQL."""
 
 from datetime import date, datetime
 from decimal import Decimal

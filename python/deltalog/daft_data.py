@@ -64,7 +64,7 @@ class TableSource(DataSource):  # type: ignore[misc]
 
 
 class TableTask(DataSourceTask):  # type: ignore[misc]
-    """A task of Daft, which reads a part of a table."""
+    """A Daft task, which reads a part of a table."""
 
     def __init__(self, task: ScanTask, schema: pyarrow.Schema, credentials: Credentials) -> None:
         self._task = task
@@ -76,7 +76,7 @@ class TableTask(DataSourceTask):  # type: ignore[misc]
         return Schema.from_pyarrow_schema(self._columns)
 
     async def read(self) -> AsyncIterator[Any]:
-        """Yields the rows. Other tasks of Daft continue while a batch is read."""
+        """Yields the rows. Other Daft tasks continue while a batch is read."""
         batches = self._credentials.batches(self._task, None)
         while (batch := await asyncio.to_thread(next, batches, None)) is not None:
             yield RecordBatch.from_arrow_record_batches([batch], self._columns)

@@ -114,7 +114,7 @@ def write(
     """
     frames = _dask()
     if not isinstance(frame, frames.DataFrame):
-        raise wrong_argument("frame", frame, "a frame of Dask")
+        raise wrong_argument("frame", frame, "a Dask DataFrame")
     credentials = Credentials(storage_options, credential_provider)
 
     def write_parts(write: DistributedWrite) -> list[Fragment]:

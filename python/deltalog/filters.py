@@ -38,7 +38,7 @@ def filter_argument(filters: Filter | None, schema: Schema, name: str) -> str | 
     if filters is None or is_text(filters):
         return filters
     if type(filters).__module__.startswith("pyarrow"):
-        refused = UnsupportedFeatureError(f"{name} cannot have the type {type(filters).__name__} of pyarrow")
+        refused = UnsupportedFeatureError(f"{name} cannot be a pyarrow {type(filters).__name__}")
         raise hinted(refused, f"pass {_EXPECTED}")
     if not isinstance(filters, (list, tuple)):
         raise wrong_argument(name, filters, _EXPECTED)
@@ -165,7 +165,7 @@ def _literal(value: Any, kind: str, condition: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Converts a number, boolean or array of numpy to Python's types, and returns any other value unchanged."""
+    """Converts a NumPy number, boolean or array to Python's types, and returns any other value unchanged."""
     if type(value).__module__ != "numpy":
         return value
     import numpy as np

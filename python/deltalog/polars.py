@@ -34,7 +34,7 @@ def scan(
     ordered: bool = False,
     threads: int | None = None,
 ) -> "polars.LazyFrame":
-    """Returns the rows of a table as a lazy frame of Polars.
+    """Returns the rows of a table as a Polars `LazyFrame`.
 
     The frame always has the rows of the same version: the newest one when it is created, or the version of the
     `DeltaTable`. Files and pages that cannot contain rows which a filter selects are not read.

@@ -1,4 +1,4 @@
-"""Translates filters of Polars into SQL.
+"""Translates Polars filters into SQL.
 
 The only public form of a Polars expression is JSON, and it differs between releases. Expressions of an unknown form are
 not translated.

@@ -1,4 +1,4 @@
-"""Translates filters of pyarrow into SQL. The only public form of a pyarrow expression is its pickle: an Arrow IPC file
+"""Translates pyarrow filters into SQL. The only public form of a pyarrow expression is its pickle: an Arrow IPC file
 whose columns are the constants, and whose schema metadata describes the tree. Expressions of an unknown form are not
 translated.
 

@@ -1,4 +1,4 @@
-"""Tables as datasets of Ray: `deltalog.ray.read(table)`, and datasets as tables: `deltalog.ray.write(dataset, table)`.
+"""Tables as Ray datasets: `deltalog.ray.read(table)`, and datasets as tables: `deltalog.ray.write(dataset, table)`.
 
 A read task is a task of deltalog's scan. Its size is known in advance, and it reads only the columns and rows that the
 dataset selects. In a write, Ray tasks write files, and one commit adds all of them to the table. Requires Ray 2.60 or
@@ -110,7 +110,7 @@ def write(
     from deltalog.ray_data import TableDatasink
 
     if not isinstance(dataset, data.Dataset):
-        raise wrong_argument("dataset", dataset, "a dataset of Ray")
+        raise wrong_argument("dataset", dataset, "a Ray dataset")
     credentials = Credentials(storage_options, credential_provider)
 
     def write_parts(write: DistributedWrite) -> list[Fragment]:

@@ -21,17 +21,17 @@ COLUMN = pa.field("id", pa.int64(), nullable=False)
 
 
 def of_dictionary(path: Path, *, claims: int, codec: str = "snappy") -> None:
-    """Writes a file whose dictionary page claims `claims` bytes."""
+    """Writes a file whose dictionary page claims to have `claims` bytes."""
     _write_with_header(path, lambda size, packed, entries: (_padded(claims), packed, entries), codec)
 
 
 def of_entries(path: Path, *, claims: int) -> None:
-    """Writes a file whose dictionary claims `claims` entries."""
+    """Writes a file whose dictionary claims to have `claims` entries."""
     _write_with_header(path, lambda size, packed, entries: (size, packed, _padded(claims)), "none")
 
 
 def of_chunk(path: Path, *, claims: int) -> None:
-    """Writes a file whose footer claims `claims` bytes for the column."""
+    """Writes a file whose footer claims that the column has `claims` bytes."""
     _write(path, 0, compression="none")
     content, chunk = path.read_bytes(), _chunk(path)
     sizes = [_number(chunk.total_uncompressed_size), _number(chunk.total_compressed_size)]
@@ -44,7 +44,7 @@ def of_chunk(path: Path, *, claims: int) -> None:
 
 
 def of_block(path: Path, *, claims: int) -> None:
-    """Writes a file with a delta-encoded page in which a block claims `claims` values."""
+    """Writes a file with a delta-encoded page in which a block claims to have `claims` values."""
     encoding = {"id": "DELTA_BINARY_PACKED"}
     _write(path, 0, compression="none", use_dictionary=False, column_encoding=encoding)
     content, chunk = bytearray(path.read_bytes()), _chunk(path)

@@ -180,7 +180,7 @@ def test_transaction_version(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"filesystem": object()}, deltalog.UnsupportedFeatureError, "filesystem, of pyarrow"),
+        ({"filesystem": object()}, deltalog.UnsupportedFeatureError, "a pyarrow filesystem"),
         ({"filters": pa.compute.field("n") > 1}, deltalog.UnsupportedFeatureError, "type Expression"),
         ({"filters": [("n", "~", 1)]}, deltalog.InvalidArgumentError, "one of"),
         ({"filters": [("n", "=", None)]}, deltalog.InvalidArgumentError, "IS NULL"),

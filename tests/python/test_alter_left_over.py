@@ -1,4 +1,4 @@
-"""Changes of tables that have a property without the table feature that it needs, as other clients may leave it.
+"""Changes tables that have a property but lack the table feature that it needs. Other clients may leave such tables.
 
 PROTOCOL, "Table Features": a property has no effect without its feature.
 """

@@ -69,7 +69,7 @@ VALUES: dict[str, tuple[str, Any, Any]] = {
     "a tuple": ("l", ("a", "b"), ["a", "b"]),
     "nothing": ("l", [], []),
     "only None": ("l", [None, None], [None, None]),
-    "numbers of numpy": ("d", np.array([1.5, 2.0]), [1.5, 2.0]),
+    "NumPy numbers": ("d", np.array([1.5, 2.0]), [1.5, 2.0]),
     "numbers": ("d", [1, 0.1, float("inf"), Decimal("2.5")], [1.0, 0.1, float("inf"), 2.5]),
     "a struct": ("s", {"y": [dt.date(2024, 1, 2), "2024-02-03", None], "X": 5},
                  {"x": 5, "y": [dt.date(2024, 1, 2), dt.date(2024, 2, 3), None]}),

@@ -1,4 +1,7 @@
-"""Daft, Ray and a cluster of Dask, which are fetched from PyPI into a separate environment because they are large."""
+"""Tests with Daft, Ray and a Dask cluster.
+
+These packages are large, so they are installed from PyPI into a separate environment.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A wrong argument of any public call is an `InvalidArgumentError` that names the parameter, with a hint.
+"""A wrong argument of any public call raises an `InvalidArgumentError` that names the parameter and has a hint.
 
 The calls are found by walking the exports of the package, and their parameters by introspection, so a new call is
-tested without being listed here. If only other calls return objects of a class, the class is listed in `RETURNED`.
-`OBJECTS` says how to create the objects whose methods are tested.
+tested without being listed here. `RETURNED` lists the classes that users do not instantiate, because their objects are
+only returned by calls. `OBJECTS` says how to create the objects whose methods are tested.
 """
 
 from __future__ import annotations

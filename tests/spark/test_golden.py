@@ -102,8 +102,8 @@ def outcome(spark: SparkSession, golden: Golden) -> str:
 
 
 def test_every_table_is_read_as_expected_or_refused(spark: SparkSession, outcomes: Counter[str]) -> None:
-    """A single test reads all tables, because the session is slow at first. It reports every table with a wrong
-    outcome.
+    """A single test reads all tables, because the first queries of a session are slow. The test reports every table
+    with a wrong outcome.
     """
     if not TABLES:
         missing(f"no golden tables at {ROOT}; DELTALOG_GOLDEN names another folder")

@@ -24,7 +24,7 @@ _EVERY_SPARK = ("partitions with vectors", "rewriting")
 
 Changes = Counter[tuple[Any, ...]]
 Change = tuple[Row | None, Row | None]
-"""A row before and after a statement; None if it does not exist."""
+"""A row before and after a statement. The first is None if it was inserted, the second if it was deleted."""
 
 
 def recording(spark: SparkSession, path: str, kind: str) -> str:

@@ -24,7 +24,7 @@ URI = "s3://tables/t"
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_child_reads_and_writes(s3: S3Server) -> None:
-    """The parent has open connections and running threads, which a forked child does not inherit."""
+    """A forked child cannot use the open connections and running threads of its parent."""
     program = f"""
 import os, sys
 import pyarrow as pa

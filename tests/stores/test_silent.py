@@ -60,5 +60,7 @@ def test_a_store_that_was_silent_works_again(s3: S3Server) -> None:
             table.update_incremental()
             break
         except UnavailableError:
-            assert time.monotonic() < until, "the store has answered for 10 seconds"
+            assert time.monotonic() < until, (
+                "the table is still unavailable 10 seconds after the store recovered"
+            )
             time.sleep(0.02)

@@ -22,13 +22,13 @@ use crate::shown::Shown;
 /// A Delta table in DataFusion.
 ///
 /// - The provider keeps the version of its snapshot, so that all queries see the same rows. After an INSERT through
-///   the provider, it shows the version that the INSERT committed, which also includes the commits that other writers
-///   made before.
+///   the provider, queries see the version that the INSERT committed, which includes the earlier commits of other
+///   writers.
 /// - Strings and bytes are views (`Utf8View`, `BinaryView`).
 /// - The scan evaluates filters that it can decide exactly. DataFusion evaluates filters of floating-point numbers
 ///   again, because it orders NaN and zeros by their signs.
-/// - `INSERT INTO` appends to the newest version. `INSERT OVERWRITE` replaces the rows of the version that the
-///   provider shows, and fails if another writer has changed the table since. An INSERT that reads the table itself
+/// - `INSERT INTO` appends to the newest version. `INSERT OVERWRITE` replaces the rows of the version that
+///   queries see, and fails if another writer has changed the table since. An INSERT that reads the table itself
 ///   fails if another writer has changed the rows that it has read. If the query fails, nothing is committed, and the
 ///   written files are deleted.
 /// - An INSERT into a table whose columns have default or identity values is refused, because DataFusion passes NULL
@@ -49,7 +49,7 @@ impl DeltaTableProvider {
         Ok(Self { shown: Arc::new(Shown::new(snapshot)), schema })
     }
 
-    /// Returns the version that the provider shows.
+    /// Returns the version of the table that queries of this provider read.
     ///
     /// # Errors
     /// After an INSERT, returns errors of reading the log, and `SchemaMismatch` if another writer has changed the

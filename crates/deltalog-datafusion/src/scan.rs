@@ -30,7 +30,7 @@ pub(crate) struct ScanExec {
     planned: Planned,
     /// The maximum number of rows that are needed from each partition.
     limit: Option<usize>,
-    /// The version that the provider shows, by which an INSERT recognizes a scan of its own table.
+    /// The version that the provider reads. An INSERT uses it to recognize a scan of its own table.
     shown: Arc<Shown>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -48,7 +48,7 @@ impl ScanExec {
         Self { planned, limit, shown, properties: Arc::new(properties), metrics }
     }
 
-    /// If this is a scan of the provider that shows `shown`, returns the version and the condition that it reads.
+    /// If this is a scan of the provider with `shown`, returns the version and the condition that it reads.
     pub(crate) fn reads(&self, shown: &Arc<Shown>) -> Option<(&Snapshot, Option<&Predicate>)> {
         Arc::ptr_eq(&self.shown, shown).then_some((&self.planned.snapshot, self.planned.predicate.as_ref()))
     }

@@ -1,11 +1,11 @@
-//! The version of a table that a provider shows.
+//! The version of a table that a provider reads.
 
 use std::sync::{Mutex, PoisonError};
 
 use arrow::datatypes::{Schema, SchemaRef};
 use deltalog::{Error, ErrorKind, Result, Snapshot};
 
-/// The version of a table that a provider shows: the version with which it was created, or a later one with the rows
+/// The version of a table that a provider reads: the version with which it was created, or a later one with the rows
 /// that were inserted through the provider. The schema never changes, because plans refer to columns by position.
 #[derive(Debug)]
 pub(crate) struct Shown {

@@ -27,9 +27,9 @@ struct Fragment {
 pub(crate) struct Part {
     pub(crate) fragment: Vec<u8>,
     pub(crate) files: usize,
-    /// The total size of its files in bytes.
+    /// The total size of the part's files in bytes.
     pub(crate) size: u64,
-    /// The number of rows in its files that are not deleted, if the log states the number for all of them.
+    /// The number of rows in the part's files that are not deleted, if the log states the number for all of them.
     pub(crate) rows: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Wanted {
     pub(crate) row_ids: bool,
     /// Whether to return, for each row, the number of its file and its position in the file.
     pub(crate) positions: bool,
-    /// An additional condition, by which only files are left out, and the time zone for its times.
+    /// An additional condition that only skips files, not single rows, and the time zone of its times.
     pub(crate) condition: Option<(String, String)>,
 }
 

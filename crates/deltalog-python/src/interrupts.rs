@@ -34,7 +34,7 @@ thread_local! {
     static IS_MAIN: Cell<Option<(u32, bool)>> = const { Cell::new(None) };
 }
 
-/// If this is the main thread, returns the function by which its calls check for signals.
+/// If this is the main thread, returns the function with which its calls check for signals.
 pub(crate) fn look_of_thread(py: Python<'_>) -> PyResult<Option<Look>> {
     let process = std::process::id();
     if IS_MAIN.get().is_none_or(|(known, _)| known != process) {

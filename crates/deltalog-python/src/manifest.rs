@@ -1,4 +1,4 @@
-//! Writes manifests, by which other engines can read the table.
+//! Writes manifests, which allow other engines to read the table.
 
 use deltalog::generate_manifests as core_generate;
 use pyo3::prelude::*;

@@ -95,8 +95,8 @@ mod for_tests {
     use crate::call::call;
     use crate::stream::ArrowStream;
 
-    /// Panics at a place for a test: in a call (`call`), in a thread of a call (`thread`), or when the second batch
-    /// of a stream is requested (`stream`).
+    /// Panics at the given place, for tests: in a call (`call`), in a thread of a call (`thread`), or when the second
+    /// batch of a stream is requested (`stream`).
     #[pyfunction]
     #[expect(clippy::panic, reason = "the tests want a panic")]
     pub(super) fn _panic(py: Python<'_>, place: &str) -> PyResult<Option<ArrowStream>> {

@@ -77,7 +77,7 @@ fn reader_of_item(item: &Bound<'_, PyAny>, number: usize) -> PyResult<Reader> {
         &Error::invalid_argument(format!(
             "item {number} of the data has the type {kind}, which is not Arrow data"
         ))
-        .with_hint("pass record batches or tables of pyarrow, or objects with __arrow_c_stream__"),
+        .with_hint("pass pyarrow record batches or tables, or objects with __arrow_c_stream__"),
     ))
 }
 

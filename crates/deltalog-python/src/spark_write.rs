@@ -322,7 +322,8 @@ impl SparkWrite {
         self.spec.physical_partition_columns().to_vec()
     }
 
-    /// The names by which Spark names directories, if the files themselves also contain the partition columns.
+    /// The names that Spark uses for the partition columns in directory names, if the files themselves also contain
+    /// these columns.
     #[getter]
     fn directory_columns(&self) -> Option<Vec<String>> {
         self.spec.keeps_partition_columns().then(|| self.spec.directory_columns())

@@ -178,13 +178,13 @@ impl ArrowStream {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// Returns the schema as a schema of pyarrow.
+    /// Returns the schema as a pyarrow schema.
     #[getter]
     fn schema<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("pyarrow")?.call_method1("schema", (slf,))
     }
 
-    /// Reads the remaining rows into a table of pyarrow.
+    /// Reads the remaining rows into a pyarrow table.
     ///
     /// pyarrow does not read the stream itself, because within this call it would detach the thread from the
     /// interpreter a second time.

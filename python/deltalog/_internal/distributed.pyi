@@ -57,7 +57,7 @@ class WriteTask:
         Raises:
             SchemaMismatchError: the data do not fit the table.
             InvalidArgumentError: a row violates a constraint, the data stream failed, or the data lack an identity
-                column and the task has no number by which to generate its values.
+                column and the task has no number from which to generate its values.
             UnavailableError: the store failed.
         """
     def to_json(self) -> str:

@@ -37,6 +37,6 @@ class SparkClone:
         On an error, the copies are deleted.
         """
     def abandon(self) -> None:
-        """Deletes the files that tasks copied before the job failed, even tasks that reported nothing."""
+        """Deletes the files that tasks copied before the job failed, including files of tasks that reported nothing."""
     def execute(self) -> tuple[dict[str, int], int | None, list[str]]:
         """Copies all files in this process, commits them, and returns the same as `clone_table`."""

@@ -50,7 +50,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "drop-feature": ("alteration", "drop a table feature"),
     },
     "Use it in a shell": {
-        "completion": ("completion", "print a script by which bash, zsh or fish completes commands"),
+        "completion": ("completion", "print the completion script for bash, zsh or fish"),
     },
 }
 """The commands by group. Each has a module in `verbs`, and a summary."""

@@ -1,7 +1,7 @@
 """Plots of tables: sizes of files, overlap of files, growth, and commits over time.
 
-`deltalog.plot.files(table)` returns a figure of matplotlib (`pip install 'deltalog[plot]'`), or with `library="altair"`
-a chart of altair (`pip install 'deltalog[altair]'`). All numbers come from the log: no data file is read. The command
+`deltalog.plot.files(table)` returns a matplotlib figure (`pip install 'deltalog[plot]'`), or with `library="altair"` an
+Altair chart (`pip install 'deltalog[altair]'`). All numbers come from the log: no data file is read. The command
 `deltalog plot` draws the same plots in a terminal.
 """
 

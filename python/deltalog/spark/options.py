@@ -205,7 +205,7 @@ class Options:
 
     @property
     def condition(self) -> tuple[str, str] | None:
-        """A condition by which a statement skips files, and its time zone, under Spark Connect."""
+        """A condition with which a statement skips files, and its time zone, under Spark Connect."""
         text = self.values.get(_CONDITION)
         if text is None:
             return None

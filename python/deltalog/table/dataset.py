@@ -27,7 +27,7 @@ class TableDataset(TableHandle):
     """The methods of `DeltaTable` that describe its files for pyarrow."""
 
     def get_add_actions(self, flatten: bool = False) -> "pyarrow.Table":
-        """Returns the live data files as `deltalake` does: a table of pyarrow, with one row per file.
+        """Returns the live data files as `deltalake` does: a pyarrow table, with one row per file.
 
         The columns are `path`, `size_bytes`, `modification_time`, `num_records`, and the structs `null_count`, `min`,
         `max` and `partition`. `files()` has more columns, and returns a stream. Needs pyarrow.
@@ -67,7 +67,7 @@ class TableDataset(TableHandle):
         as_large_types: bool = False,
         file_pruning_predicate: Filter | None = None,
     ) -> "pyarrow.dataset.Dataset":
-        """Returns the table as a dataset of pyarrow. Needs pyarrow.
+        """Returns the table as a pyarrow dataset. Needs pyarrow.
 
         If pyarrow can read the files of the table by itself, they are the fragments of the dataset. Each fragment has
         an expression that holds for its rows: the values of partition columns, and bounds of integers, dates and
@@ -78,7 +78,7 @@ class TableDataset(TableHandle):
         Args:
             partitions: selects files, by SQL or tuples as in `files()`. A fragment has all rows of a file that may
                 contain a matching row; a dataset without fragments has only matching rows.
-            filesystem: a filesystem of pyarrow whose root is the table's directory. Not needed for files on the local
+            filesystem: a pyarrow filesystem whose root is the table's directory. Not needed for files on the local
                 disk.
             parquet_read_options: options for `pyarrow.dataset.ParquetFileFormat`.
             schema: a `pyarrow.Schema` for the rows; None for the table's schema.
@@ -130,7 +130,7 @@ class TableDataset(TableHandle):
         files = _files(self, predicate)
         if files["deletion_vector"].null_count < len(files):
             refused = UnsupportedFeatureError(
-                "to_pyarrow_dataset cannot leave out the rows of deletion vectors"
+                "to_pyarrow_dataset cannot leave out rows that deletion vectors delete"
             )
             raise hinted(refused, _ELSE)
         fragments = [

@@ -124,7 +124,7 @@ class TableRows(TableHandle):
         with row tracking have these columns. The predicate may use them, too.
 
         With `view_types`, strings and bytes are Arrow's `string_view` and `binary_view`, which are not copied.
-        This is faster for Polars, DuckDB and other libraries that support these types. (Many functions of pyarrow do
+        This is faster for Polars, DuckDB and other libraries that support these types. (Many pyarrow functions do
         not support them yet.)
 
         The rows of a file are returned in their order. Files are returned in any order, because several are read at
@@ -221,7 +221,7 @@ class TableRows(TableHandle):
         import pyarrow
 
         if filesystem is not None:
-            refused = UnsupportedFeatureError("filesystem, of pyarrow, is not supported")
+            refused = UnsupportedFeatureError("a pyarrow filesystem is not supported")
             raise hinted(refused, "leave it out: deltalog reads the files of a table by itself")
         both = (self._filter(partitions, "partitions"), self._filter(filters, "filters"))
         conditions = [text for text in both if text is not None]

@@ -238,7 +238,7 @@ class TableStatements(TableHandle):
             rows = stream._snapshot.scan() if isinstance(stream, TableHandle) else stream
             return self._done(_internal.merge_rows(newest, rows, merge, arguments, encoding, merge_schema))
 
-        # Such a source is an iterator, or a reader of pyarrow or another library. If it were read again, it would
+        # Such a source is an iterator, or a reader from pyarrow or another library. If it were read again, it would
         # return no rows.
         reads_once = isinstance(source, Iterator) or hasattr(source, "read_next_batch")
         return TableMerger(run, predicate, source_alias, target_alias, reads_once=reads_once)

@@ -77,7 +77,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "There is no filesystem of pyarrow (`DeltaStorageHandler`), and `to_pyarrow_table` takes none",
+        "There is no pyarrow filesystem (`DeltaStorageHandler`), and `to_pyarrow_table` takes none",
         (
             "test_file_system_handler.py::test_delete_dir_missing_prefix_is_noop",
             "test_file_system_handler.py::test_delete_dir_nested",

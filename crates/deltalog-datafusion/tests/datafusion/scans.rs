@@ -67,7 +67,7 @@ async fn counts_and_bounds_come_from_the_log() {
         (all.num_rows, &all.column_statistics[0].max_value),
         (Precision::Exact(1480), &Precision::Absent)
     );
-    // The first provider still shows the version with which it was created.
+    // The first provider still reads the version with which it was created.
     assert_eq!(ids(&provider).await.len(), 1500);
     assert_eq!(ids(&table.provider()).await, (10..1490).collect::<Vec<_>>());
 }

@@ -374,7 +374,7 @@ impl ArrowIpc {
             match self.decoder.decode(&mut buffer) {
                 Ok(Some(batch)) => batches.push(batch),
                 Ok(None) => break,
-                // The end of the stream in a file is followed by the list of the file's parts.
+                // In an Arrow file, a footer follows the end of the stream.
                 Err(_) if self.is_file && self.decoder.finish().is_ok() => {
                     self.has_ended = true;
                     break;

@@ -70,8 +70,8 @@ fn scaled(text: &str, scale: i64) -> Result<i128, Wrong> {
     Ok(if is_negative { -value } else { value })
 }
 
-/// Parses a floating-point number and rounds it to the nearest one. A number out of range is an error and not
-/// infinite.
+/// Parses a floating-point number, rounding it to the nearest value of the type. A number out of range is an error
+/// and does not become infinity.
 pub(super) fn float<T>(text: &str) -> Result<T, String>
 where
     T: std::str::FromStr + Into<f64> + Copy,

@@ -86,7 +86,7 @@ pub struct Committed {
 /// Commits `transaction`, and calls `after` with the version that was created.
 ///
 /// # Errors
-/// As [`Transaction::commit`].
+/// Returns the same errors as [`Transaction::commit`].
 pub(super) fn commit(transaction: Transaction, after: fn(CommittedVersion<'_>)) -> Result<Outcome> {
     let mut attempts = Attempts::new(&transaction)?;
     let result = attempts.run(after);

@@ -211,7 +211,8 @@ impl Transaction {
     /// `base` would survive, although only the new rows should remain.
     ///
     /// # Errors
-    /// As [`Transaction::new`]; `InvalidArgument` if the table is append-only; also the errors of replaying the log.
+    /// Returns the same errors as [`Transaction::new`], `InvalidArgument` if the table is append-only, and errors of
+    /// replaying the log.
     pub fn overwrite(base: &Snapshot, operation: Operation, environment: &Environment) -> Result<Self> {
         let mut transaction = Self::new(base, operation, environment)?;
         base.ensure_removable()?;
@@ -229,7 +230,8 @@ impl Transaction {
     /// It is serializable like [`Transaction::overwrite`], but only with respect to these partitions.
     ///
     /// # Errors
-    /// As [`Transaction::overwrite`]; `InvalidArgument` also if the table has no partition columns.
+    /// Returns the same errors as [`Transaction::overwrite`], and `InvalidArgument` if the table has no partition
+    /// columns.
     pub fn overwrite_partitions(
         base: &Snapshot,
         evolved: Option<&TableHeader>,
@@ -410,7 +412,7 @@ impl Transaction {
     /// Sets the protocol, the metadata and the domains to the values in `table` where these differ from `base`.
     ///
     /// # Errors
-    /// As [`TableHeader::clustering_domain`].
+    /// Returns the same errors as [`TableHeader::clustering_domain`].
     pub(crate) fn set_header(&mut self, table: TableHeader, base: &Snapshot) -> Result<()> {
         self.changes.domains.extend(table.clustering_domain()?);
         if table.protocol != *base.protocol() {
@@ -552,7 +554,7 @@ impl Transaction {
     /// Commits the transaction, and calls `after` with the version that was created.
     ///
     /// # Errors
-    /// As [`Transaction::commit`].
+    /// Returns the same errors as [`Transaction::commit`].
     pub(crate) fn commit_then(self, after: fn(CommittedVersion<'_>)) -> Result<Outcome> {
         commit_loop::commit(self, after)
     }

@@ -56,7 +56,7 @@ impl PartitionSet {
     /// Returns for each file of `batch` whether its partition is in the set.
     ///
     /// # Errors
-    /// As [`PartitionSet::insert`].
+    /// Returns the same errors as [`PartitionSet::insert`].
     pub(crate) fn contains(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         Ok(self.rows(batch)?.iter().map(|row| Some(self.values.contains(row))).collect())
     }

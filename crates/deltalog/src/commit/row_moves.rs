@@ -44,7 +44,7 @@ pub(crate) struct RowMove {
 pub(crate) struct MovedPart {
     /// The path of the new file, as in its `add` action.
     pub(crate) path: String,
-    /// The position of the first of these rows in the new file.
+    /// The position of the first moved row in the new file.
     pub(crate) start: u64,
     /// The number of rows.
     pub(crate) rows: u64,

@@ -45,7 +45,8 @@ impl RowsRead {
 #[derive(Debug, Default)]
 pub(super) struct Source {
     pub(super) rows: RowsRead,
-    /// The files that may have these rows. They are listed when another commit removes files for the first time.
+    /// The files that may contain the rows that were read. They are listed when another commit removes files for the
+    /// first time.
     files: OnceLock<FileSet>,
 }
 

@@ -249,7 +249,7 @@ impl LogSegment {
     /// up (see [`Newer::Unknown`]).
     ///
     /// # Errors
-    /// As [`LogSegment::newer_in`], except that gaps are not detected.
+    /// Returns the same errors as [`LogSegment::newer_in`], except that gaps are not detected.
     pub(crate) fn newer_versions_in(&self, source: SegmentSource<'_>) -> Result<Option<NewerVersions>> {
         let mut listing = Listing::from(source, self.version, None)?;
         let newest = listing.newest_version().unwrap_or_default().max(self.version);

@@ -319,7 +319,7 @@ impl CommitTimes {
     /// Returns the commits of `versions`, oldest first.
     ///
     /// # Errors
-    /// As [`CommitTimes::commit`], for the first that is missing.
+    /// Returns the same errors as [`CommitTimes::commit`], for the first commit that is missing.
     pub(crate) fn commits_of(&self, versions: RangeInclusive<u64>) -> Result<Vec<CommitFile>> {
         versions.map(|version| self.commit(version)).collect()
     }

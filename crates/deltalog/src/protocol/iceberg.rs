@@ -44,7 +44,7 @@ pub enum IcebergCompat {
 impl IcebergCompat {
     const ALL: [Self; 3] = [Self::V1, Self::V2, Self::V3];
 
-    /// Returns the version whose rules apply to a table, if there is one.
+    /// Returns the version of Iceberg compatibility that is active for a table, if there is one.
     ///
     /// # Errors
     /// `InvalidArgument` if several versions are active.

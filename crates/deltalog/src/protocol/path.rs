@@ -115,7 +115,7 @@ impl PathResolver {
     /// Also allows absolute paths below `root`. Shallow clones need this.
     ///
     /// # Errors
-    /// As [`PathResolver::new`].
+    /// Returns the same errors as [`PathResolver::new`].
     pub fn allow(mut self, root_url: &Url) -> Result<Self> {
         self.allowed.push(root(root_url)?);
         Ok(self)
@@ -175,7 +175,7 @@ impl PathResolver {
     /// Resolves a path that was already decoded.
     ///
     /// # Errors
-    /// As [`PathResolver::resolve`].
+    /// Returns the same errors as [`PathResolver::resolve`].
     pub fn resolve_decoded(&self, decoded: &str) -> Result<LogPath> {
         self.resolve(&encode_uri(decoded))
     }
@@ -184,7 +184,7 @@ impl PathResolver {
     /// the table's root, or `None` if the path is outside the table or not absolute.
     ///
     /// # Errors
-    /// As [`PathResolver::parse`].
+    /// Returns the same errors as [`PathResolver::parse`].
     pub(crate) fn below_table(&self, decoded: &str) -> Result<Option<String>> {
         if !(decoded.starts_with('/') || split_scheme(decoded).0.is_some()) {
             return Ok(None);

@@ -18,7 +18,7 @@ pub struct ScanSize {
     pub files: u64,
     /// The total size of the files in bytes.
     pub bytes: u64,
-    /// The number of rows in these files that are not deleted, whether the predicate is true for them or not. `None`
+    /// The number of rows in the files that are not deleted, whether the predicate is true for them or not. `None`
     /// if the log lacks the number of rows of a file.
     pub rows: Option<u64>,
 }

@@ -13,7 +13,7 @@ impl Snapshot {
     /// `sizes`, an empty histogram.
     ///
     /// # Errors
-    /// As [`Snapshot::replay_files`]; `CorruptLog` for a file with an impossible size.
+    /// Returns the same errors as [`Snapshot::replay_files`], and `CorruptLog` for a file with an impossible size.
     pub(crate) fn count_files(&self, sizes: FileSizeHistogram) -> Result<FileTotals> {
         let located = |error| self.located(error);
         let mut totals = FileTotals::empty(sizes);

@@ -89,7 +89,7 @@ impl Doubt {
 #[derive(Debug, Default)]
 pub(crate) struct Expired {
     pub(crate) files: VecDeque<FileMeta>,
-    /// The retention of the log by which they have expired.
+    /// The retention of the log, after which the files have expired.
     pub(crate) retention_ms: i64,
     /// The version before which checkpoints were protected.
     pub(crate) protected_before: u64,

@@ -89,7 +89,7 @@ struct Facts {
 pub struct Totals {
     /// The number of live data files.
     pub files: u64,
-    /// The total size of these files in bytes.
+    /// The total size of the live data files in bytes.
     pub bytes: u64,
 }
 
@@ -288,7 +288,7 @@ impl Snapshot {
     /// Does the same as [`Snapshot::replay_files`], with the options in `request`.
     ///
     /// # Errors
-    /// As [`Snapshot::replay_files`].
+    /// Returns the same errors as [`Snapshot::replay_files`].
     #[doc(hidden)]
     pub fn replay(&self, request: AddRequest) -> Result<FileReplay> {
         self.0.state.files(request)
@@ -315,7 +315,7 @@ impl Snapshot {
     /// one, otherwise counted. The result is kept.
     ///
     /// # Errors
-    /// As [`Snapshot::replay_files`].
+    /// Returns the same errors as [`Snapshot::replay_files`].
     pub fn totals(&self) -> Result<Totals> {
         if let Some(totals) = self.0.facts.totals.get() {
             return Ok(*totals);
@@ -426,7 +426,7 @@ impl Snapshot {
     /// Protocol: "Clustered Table".
     ///
     /// # Errors
-    /// As [`Snapshot::domain_metadata`]; also `CorruptLog` for a missing column.
+    /// Returns the same errors as [`Snapshot::domain_metadata`], and `CorruptLog` for a missing column.
     pub fn clustering_columns(&self) -> Result<Vec<Vec<String>>> {
         let domain = self.domain_metadata()?.into_iter().find(|domain| domain.domain == CLUSTERING_DOMAIN);
         let columns =

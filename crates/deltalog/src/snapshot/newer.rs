@@ -34,7 +34,7 @@ impl Snapshot {
     /// Refreshes the snapshot, with the commits that the table's catalog has accepted but not yet published.
     ///
     /// # Errors
-    /// As [`SnapshotBuilder::open`](crate::SnapshotBuilder::open).
+    /// Returns the same errors as [`SnapshotBuilder::open`](crate::SnapshotBuilder::open).
     pub fn refresh_with(&self, staged: impl IntoIterator<Item = StagedCommit>) -> Result<Self> {
         self.refresh_from(&Source::new(
             &self.0.source.storage,
@@ -55,9 +55,9 @@ impl Snapshot {
         Ok(newest)
     }
 
-    /// Returns the newest version, reusing what was read for this one. It starts from the newest checkpoint; earlier
-    /// commits are dropped, because they may be deleted at any time. Returns `None` if only the metadata can show
-    /// whether the table is still the same.
+    /// Returns the newest version, reusing what was read for this one. The new snapshot starts from the newest
+    /// checkpoint; earlier commits are dropped, because they may be deleted at any time. Returns `None` if the metadata
+    /// must be read to know whether the table is still the same.
     fn newest_in(&self, source: &Source, look: Look) -> Result<Option<Self>> {
         let Inner { source: own, state, facts, .. } = &*self.0;
         let knows_all = |segment: &LogSegment| {
@@ -81,7 +81,7 @@ impl Snapshot {
     /// table that was dropped and created again.
     ///
     /// # Errors
-    /// As [`Snapshot::open`].
+    /// Returns the same errors as [`Snapshot::open`].
     #[doc(hidden)]
     pub fn reopen(&self) -> Result<Self> {
         let source = &self.0.source;
@@ -97,7 +97,7 @@ impl Snapshot {
     /// Returns the number of the newest version of the same table. This takes one listing; new commits are not read.
     ///
     /// # Errors
-    /// As [`Snapshot::refresh`].
+    /// Returns the same errors as [`Snapshot::refresh`].
     pub(crate) fn newest_version(&self) -> Result<u64> {
         self.newer_versions().map(|newer| newer.newest)
     }
@@ -105,7 +105,7 @@ impl Snapshot {
     /// Returns the newer versions of the same table. This takes one listing; new commits are not read.
     ///
     /// # Errors
-    /// As [`Snapshot::refresh`].
+    /// Returns the same errors as [`Snapshot::refresh`].
     pub(crate) fn newer_versions(&self) -> Result<NewerVersions> {
         match self.segment().newer_versions_in(self.0.source.segments())? {
             Some(newer) => Ok(newer),
@@ -147,7 +147,7 @@ impl Snapshot {
     /// Finds the files that make up this version again, in the log as it is now.
     ///
     /// # Errors
-    /// As [`LogSegment::find`].
+    /// Returns the same errors as [`LogSegment::find`].
     pub(crate) fn found_again(&self) -> Result<LogSegment> {
         self.0.source.find(Some(self.version()))
     }
@@ -173,7 +173,7 @@ impl Snapshot {
     /// such versions. Then the newest version is returned.
     ///
     /// # Errors
-    /// As [`Snapshot::refresh`] and [`Snapshot::at_version`].
+    /// Returns the same errors as [`Snapshot::refresh`] and [`Snapshot::at_version`].
     #[doc(hidden)]
     pub fn after_commit(&self, version: u64) -> Result<Self> {
         if self.version() >= version {

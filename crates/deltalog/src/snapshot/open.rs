@@ -96,9 +96,9 @@ impl SnapshotBuilder {
     /// Opens the snapshot.
     ///
     /// # Errors
-    /// As [`Snapshot::open`] and [`Snapshot::open_at`]. `InvalidArgument` if both a version and a time are set, if two
-    /// staged commits have the same version, or if staged commits are passed for a table that is not managed by a
-    /// catalog. `TableReplaced` if the table does not have the requested id.
+    /// Returns the same errors as [`Snapshot::open`] and [`Snapshot::open_at`]. Returns `InvalidArgument` if both a
+    /// version and a time are set, if two staged commits have the same version, or if staged commits are passed for a
+    /// table that is not managed by a catalog. Returns `TableReplaced` if the table does not have the requested id.
     pub fn open(mut self) -> Result<Snapshot> {
         let id = self.table_id.take();
         let newest = Self { version: None, timestamp_ms: None, ..self.clone() };

@@ -63,7 +63,7 @@ impl SnapshotBuilder {
     /// used. If the builder requests anything but the newest version, this is the same as [`SnapshotBuilder::open`].
     ///
     /// # Errors
-    /// As [`SnapshotBuilder::open`].
+    /// Returns the same errors as [`SnapshotBuilder::open`].
     #[doc(hidden)]
     pub fn open_registered(self, max_age: Duration, environment: &Environment) -> Result<Snapshot> {
         if !self.is_of_newest() {

@@ -77,7 +77,7 @@ impl Table {
     /// Opens the newest version of a table.
     ///
     /// # Errors
-    /// As [`Snapshot::open`].
+    /// Returns the same errors as [`Snapshot::open`].
     pub fn open(storage: &Storage, environment: &Environment) -> Result<Self> {
         let now_ms = environment.now_ms();
         Ok(Self::new(Snapshot::open(storage, None)?, Some(now_ms), environment))
@@ -114,7 +114,7 @@ impl Table {
     /// Returns the newest version. This takes one listing, and reading the new commits.
     ///
     /// # Errors
-    /// As [`Snapshot::refresh`].
+    /// Returns the same errors as [`Snapshot::refresh`].
     pub fn snapshot(&self) -> Result<Snapshot> {
         self.0.refresh()
     }
@@ -125,7 +125,7 @@ impl Table {
     /// version is then looked for in the background. Otherwise, this does the same as [`Table::snapshot`].
     ///
     /// # Errors
-    /// As [`Snapshot::refresh`].
+    /// Returns the same errors as [`Snapshot::refresh`].
     pub fn recent_snapshot(&self, max_age: Duration) -> Result<Snapshot> {
         let now_ms = self.0.environment.now_ms();
         let mut kept = self.0.kept();

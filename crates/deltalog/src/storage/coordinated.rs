@@ -186,7 +186,7 @@ impl Storage {
     /// a commit.
     ///
     /// # Errors
-    /// As [`Storage::put_if_absent`]: nothing was committed.
+    /// Returns the same errors as [`Storage::put_if_absent`]: nothing was committed.
     pub(super) fn put_coordinated(&self, path: &str, bytes: &PutPayload) -> Result<Option<PutOutcome>> {
         let Some((with, name, version)) = self.coordination_of(path) else { return Ok(None) };
         if self.head_stored(path)?.is_some() {

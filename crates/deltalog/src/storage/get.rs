@@ -158,7 +158,7 @@ impl Storage {
     /// does not exist.
     ///
     /// # Errors
-    /// As [`Storage::has_log_path`].
+    /// Returns the same errors as [`Storage::has_log_path`].
     pub(crate) fn size_of_log_path(&self, path: &LogPath) -> Result<Option<u64>> {
         match path {
             LogPath::Relative(path) => Ok(self.head(path)?.map(|file| file.size)),

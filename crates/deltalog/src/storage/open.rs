@@ -35,7 +35,8 @@ impl Storage {
     /// instead of credentials from the options or the environment.
     ///
     /// # Errors
-    /// As [`Storage::open`]. If the provider fails, its error becomes the error of the first request.
+    /// Returns the same errors as [`Storage::open`]. If the provider fails, its error becomes the error of the
+    /// first request.
     pub fn open_with_credentials<'a>(
         uri: &str,
         options: impl IntoIterator<Item = (&'a str, &'a str)>,

@@ -33,7 +33,7 @@ impl Storage {
     /// returns the tag that listings show for the file.
     ///
     /// # Errors
-    /// As [`Storage::put_if_absent`].
+    /// Returns the same errors as [`Storage::put_if_absent`].
     pub(crate) fn put_if_absent_tagged(
         &self,
         path: &str,

@@ -107,8 +107,8 @@ impl Storage {
     /// Does the same as [`Storage::sync`] for files that the tasks of an engine have reported.
     ///
     /// # Errors
-    /// As [`Storage::sync`]. The hint mentions that the location may refer to another place on the machines of the
-    /// tasks.
+    /// Returns the same errors as [`Storage::sync`]. The hint mentions that the location may refer to another
+    /// place on the machines of the tasks.
     #[doc(hidden)]
     pub fn sync_reported<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<()> {
         self.sync(paths).map_err(|error| match error.kind() {

@@ -223,7 +223,7 @@ impl TableWriteSpec {
     }
 
     /// Returns the schema with physical names, including the partition columns. With column mapping, the fields have
-    /// the metadata by which Spark writes field ids.
+    /// the metadata that makes Spark write field ids.
     pub fn physical_schema(&self) -> &StructType {
         &self.physical
     }

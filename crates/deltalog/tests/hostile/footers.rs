@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::bytes::{read_all, storage};
 
-/// Returns a file whose schema has `levels` nested groups. The innermost group claims `children` children.
+/// Returns a file whose schema has `levels` nested groups. The innermost group claims to have `children` children.
 fn file(levels: usize, children: u32) -> Vec<u8> {
     let varint = |mut value: u64| {
         let mut bytes = Vec::new();

@@ -66,7 +66,7 @@ fn completing_many_partitions_takes_bounded_memory() {
     assert!(writer.overflowed() > 8 * MEMORY as u64, "{} bytes", writer.overflowed());
     let (files, peak) = measure(|| writer.finish().unwrap().len());
     assert_eq!(files, 200);
-    // In addition to the budget, the limit allows for 16 MiB of rows whose files are written at the same time, and for
-    // these files.
+    // In addition to the budget, the limit allows for the rows of the small files that are written at the same time,
+    // which take at most 16 MiB, and for the encoded files.
     assert!(peak < MEMORY + 3 * (16 << 20), "{peak} bytes at once");
 }

@@ -259,8 +259,8 @@ fn clones_can_be_cloned() {
         reader = reader.allow_root(root).unwrap();
     }
     assert_eq!(ids(&reader.open().unwrap()), expected);
-    // A deep clone of a shallow clone can be read without allowing other roots. While it copies, it reads only files
-    // that its caller allows.
+    // A deep clone of a shallow clone can be read without allowed roots. Making the clone fails unless the caller
+    // allows the roots of the shallow clone.
     let (directory, third) = place();
     let error = clone_table(&newest(&first), &third, CloneRequest::new(false), &environment()).unwrap_err();
     assert!(
@@ -462,8 +462,8 @@ fn what_cannot_be_cloned_is_refused() {
     for (target, request, kind, text) in [
         (&from, replace(false), ErrorKind::InvalidArgument, "a table cannot be cloned onto itself"),
         (&from, replace(true), ErrorKind::InvalidArgument, "a table cannot be cloned onto itself"),
-        (&inner, CloneRequest::new(true), ErrorKind::InvalidArgument, "are inside of each other"),
-        (&outer, CloneRequest::new(true), ErrorKind::InvalidArgument, "are inside of each other"),
+        (&inner, CloneRequest::new(true), ErrorKind::InvalidArgument, "must not be inside of each other"),
+        (&outer, CloneRequest::new(true), ErrorKind::InvalidArgument, "must not be inside of each other"),
         (&other, CloneRequest::new(true), ErrorKind::TableAlreadyExists, "there is already a table"),
         (&to, with("delta.none", "1"), ErrorKind::InvalidArgument, "delta.none"),
         (&to, with("delta.columnMapping.maxColumnId", "1"), ErrorKind::InvalidArgument, "cannot be set"),

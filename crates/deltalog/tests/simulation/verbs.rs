@@ -51,7 +51,7 @@ pub const WRITER: Role = &[
     (1, find::find),
 ];
 
-/// Reads the table in every way.
+/// Opens the table at the newest or an older version, refreshes and reopens it, and writes checkpoints.
 pub const READER: Role = &[
     (3, read::open),
     (4, read::refresh),

@@ -77,12 +77,12 @@ pub enum Intent {
     Read(Option<u64>),
     /// To look for the commit with this id, which is known to have this version.
     Find(String, u64),
-    /// To do something that makes no commit, such as writing a checkpoint.
+    /// To do something that does not commit, such as writing a checkpoint.
     Maintain,
 }
 
 impl Intent {
-    /// Returns the intent to commit a write.
+    /// Returns the intent to commit `write`.
     pub fn write(write: Write) -> Self {
         Self::Write(Box::new(write))
     }

@@ -7,7 +7,7 @@ use std::process::Command;
 use super::installed;
 use super::process::Process;
 
-/// The class by which Hadoop starts a cluster for tests of other projects.
+/// The class with which Hadoop starts a cluster for tests of other projects.
 const MAIN: &str = "org.apache.hadoop.test.MiniDFSClusterManager";
 
 /// A running HDFS cluster. It stops when it is dropped.

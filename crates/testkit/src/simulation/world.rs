@@ -80,7 +80,7 @@ pub(super) struct World {
     ticks: u64,
 }
 
-/// The world, its objects, and the signals by which processes wait for their turns.
+/// The world, its objects, and the signals that processes wait for until it is their turn.
 pub(super) struct Shared {
     world: Mutex<World>,
     turns: Vec<Condvar>,

@@ -1,4 +1,4 @@
-//! The interface by which a test decides when a request runs and how it fails.
+//! The interface with which a test decides when a request runs and how it fails.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};

@@ -22,7 +22,7 @@ pub use fault::Fault;
 pub use faulty::FaultyStore;
 pub use objects::{Entry, Object, Objects};
 
-/// The payload of the panic by which a thread crashes in a request.
+/// The payload of the panic with which a thread crashes in a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Crash;
 

@@ -1,4 +1,4 @@
-"""`completion`: prints a script by which a shell completes commands and options."""
+"""`completion`: prints a script that makes a shell complete commands and options."""
 
 import argparse
 

@@ -4,7 +4,7 @@ rows.
 | option of the read | |
 | --- | --- |
 | `deltalog.positions` | rows have the number of their file (`FILE`) and their position there (`ROW`) |
-| `deltalog.condition` | JSON: SQL text by which files are skipped, and the time zone of its times |
+| `deltalog.condition` | JSON: a condition in SQL that only skips files, and the time zone of its times |
 
 | option of the write | |
 | --- | --- |

@@ -1,4 +1,4 @@
-"""The first version of a stream that begins with the next commit (`startingVersion` = `latest`) or at a time.
+"""The first version of a stream that has `startingVersion` = `latest` (the next commit) or `startingTimestamp`.
 
 This version depends on the time at which the stream is opened, so it is determined only once. `KeptStart.java` saves it
 in the query's checkpoint. A query that stops before its first batch is finished then begins with the same version when

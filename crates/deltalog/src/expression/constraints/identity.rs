@@ -299,7 +299,7 @@ impl Identities {
     /// `given` are the columns that the rows have, compared as Spark compares names.
     ///
     /// # Errors
-    /// Returns the same errors as [`Identities::generates`]; InvalidArgument if a column has no values left.
+    /// Returns the same errors as [`Identities::generates`], and InvalidArgument if a column has no values left.
     pub(crate) fn for_engine(&self, given: &[String]) -> Result<Vec<IdentityValues>> {
         let given: BTreeSet<String> = given.iter().map(|name| name.to_lowercase()).collect();
         let mut values = Vec::new();

@@ -1,4 +1,4 @@
-//! Parses the description by which Spark records a type that contains `char(n)` or `varchar(n)`, such as
+//! Parses the description that Spark records for a type that contains `char(n)` or `varchar(n)`, such as
 //! `struct<code:char(2),names:array<varchar(9)>>`.
 //!
 //! - Spark records the description in the metadata of a top-level column. It corresponds to the type in the schema,

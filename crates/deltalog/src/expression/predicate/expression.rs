@@ -204,7 +204,7 @@ impl Expression {
     /// Refuses an expression whose value may be different each time it is computed.
     ///
     /// # Errors
-    /// Returns InvalidArgument for such an expression.
+    /// Returns `InvalidArgument` if the value may be different each time it is computed.
     pub(crate) fn ensure_deterministic(&self) -> Result<()> {
         let when = match self.changes {
             Changes::Never => return Ok(()),

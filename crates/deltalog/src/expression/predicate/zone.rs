@@ -63,7 +63,7 @@ impl Clock {
         }
     }
 
-    /// Returns a name by which [`Clock::named`] finds the same zone.
+    /// Returns a name for which [`Clock::named`] returns the same zone.
     pub(super) fn name(self) -> String {
         match self.0 {
             Zone::Region(region) => region.name().to_owned(),

@@ -71,7 +71,7 @@ impl DeletionVectors {
     /// Returns the deleted rows of a data file: the rows of its vector, if it has one.
     ///
     /// # Errors
-    /// As [`DeletionVectors::read`].
+    /// Returns the same errors as [`DeletionVectors::read`].
     pub(crate) fn deleted(
         &self,
         descriptor: Option<&DeletionVectorDescriptor>,

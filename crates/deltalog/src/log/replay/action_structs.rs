@@ -20,7 +20,7 @@ pub fn adds_of(batch: &RecordBatch) -> Result<Vec<Add>> {
 /// Returns the `add` action in `row`, as [`adds_of`] does.
 ///
 /// # Errors
-/// As [`adds_of`].
+/// Returns the same errors as [`adds_of`].
 pub(crate) fn add_at(batch: &RecordBatch, row: usize) -> Result<Add> {
     Rows::new(batch)?.add(row)
 }
@@ -28,7 +28,7 @@ pub(crate) fn add_at(batch: &RecordBatch, row: usize) -> Result<Add> {
 /// Returns the `remove` actions of a batch, as [`adds_of`] does.
 ///
 /// # Errors
-/// As [`adds_of`].
+/// Returns the same errors as [`adds_of`].
 pub(crate) fn removes_of(batch: &RecordBatch) -> Result<Vec<Remove>> {
     let rows = Rows::new(batch)?;
     (0..batch.num_rows()).map(|row| rows.remove(row)).collect()

@@ -57,7 +57,7 @@ impl Commit {
     /// Reads a commit with the statistics of its `remove` actions, which show how many rows were removed.
     ///
     /// # Errors
-    /// As [`Commit::read`].
+    /// Returns the same errors as [`Commit::read`].
     pub(crate) fn read_with_all_stats(storage: &Storage, file: CommitFile) -> Result<Self> {
         Self::read_with(storage, file, KeptStatistics::OfAll)
     }
@@ -66,7 +66,7 @@ impl Commit {
     /// they are read from the file again.
     ///
     /// # Errors
-    /// As [`Commit::read`].
+    /// Returns the same errors as [`Commit::read`].
     pub fn read_without_stats(storage: &Storage, file: CommitFile) -> Result<Self> {
         Ok(Self { statistics_in: Some(file), ..Self::read_with(storage, file, KeptStatistics::None)? })
     }
@@ -89,7 +89,7 @@ impl Commit {
     /// Parses the bytes of a commit without the statistics of its files.
     ///
     /// # Errors
-    /// As [`Commit::parse`].
+    /// Returns the same errors as [`Commit::parse`].
     pub(crate) fn parse_without_stats(bytes: &[u8], version: u64) -> Result<Self> {
         Self::parse_with(bytes, version, 0, KeptStatistics::None)
     }

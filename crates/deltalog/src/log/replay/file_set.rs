@@ -49,7 +49,7 @@ impl FileSet {
     /// Returns the path of the first file of `batch` that is in the set.
     ///
     /// # Errors
-    /// As [`FileSet::insert`].
+    /// Returns the same errors as [`FileSet::insert`].
     pub(crate) fn find(&self, batch: &RecordBatch) -> Result<Option<String>> {
         if self.is_empty() || batch.num_rows() == 0 {
             return Ok(None);
@@ -66,7 +66,7 @@ impl FileSet {
     /// Returns which files of `batch` are in the set.
     ///
     /// # Errors
-    /// As [`FileSet::insert`].
+    /// Returns the same errors as [`FileSet::insert`].
     pub(crate) fn contains(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         let keys = self.keys(batch)?;
         let found: Result<Vec<bool>> =

@@ -88,8 +88,8 @@ impl State {
         self.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.is_lost())
     }
 
-    /// Returns about how many bytes of memory the commits take. This only counts file actions, which are nearly all of
-    /// it.
+    /// Returns approximately how many bytes of memory the commits take. Only file actions are counted, because they
+    /// take nearly all of the memory.
     pub(crate) fn memory(&self) -> u64 {
         let of = |commit: &Arc<Commit>| {
             let changes: usize = commit.cdc.iter().map(|file| size_of_val(file) + file.path.len()).sum();
@@ -136,7 +136,7 @@ impl State {
     /// ones may be left out.
     ///
     /// # Errors
-    /// As [`State::load`].
+    /// Returns the same errors as [`State::load`].
     pub(crate) fn table_actions(&self, kinds: &[TableAction]) -> Result<Vec<Action>> {
         let mut actions: Vec<Action> =
             self.newest_actions().flat_map(|commit| kinds.iter().flat_map(|kind| kind.of(commit))).collect();
@@ -171,7 +171,7 @@ impl State {
     /// Returns the tombstones.
     ///
     /// # Errors
-    /// As [`State::files`].
+    /// Returns the same errors as [`State::files`].
     pub(crate) fn removes(&self) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>> {
         let tail = self.tail()?;
         let recent: Vec<_> = tail.removes().collect();
@@ -184,7 +184,7 @@ impl State {
     /// Returns the live files that were added by the commits after the checkpoint.
     ///
     /// # Errors
-    /// As [`State::files`].
+    /// Returns the same errors as [`State::files`].
     pub(crate) fn files_of_commits(&self, columns: FileColumns) -> Result<FileReplay> {
         Ok(FileReplay::new(self.storage.clone(), self.tail()?, None, AddRequest::new(columns)))
     }

@@ -74,7 +74,7 @@ pub(super) fn check_rules(
 /// Refuses rules of a column that exclude each other, or that no value can meet.
 ///
 /// # Errors
-/// Returns `InvalidArgument` for such rules.
+/// Returns `InvalidArgument` for rules that exclude each other, or that no value can meet.
 pub(crate) fn check_column(field: &StructField, partition_columns: &[String]) -> Result<()> {
     let entries = field.metadata.entries();
     let refused = |what: &str| Err(Error::invalid_argument(format!("the column '{}' {what}", field.name)));

@@ -105,7 +105,7 @@ impl RowChange {
     }
 
     /// Records the time at which the statement began, in milliseconds since the epoch, and the `id` of its
-    /// transaction, by which another process can find the commit. The id must not have been used before.
+    /// transaction, which another process can use to find the commit. The id must not have been used before.
     pub(super) fn began(&mut self, started_ms: i64, id: &str) {
         self.started_ms = started_ms;
         self.id = Some(id.to_owned());

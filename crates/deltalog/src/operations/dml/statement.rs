@@ -20,7 +20,7 @@ pub enum Statement {
     },
     /// `MERGE`.
     Merge {
-        /// The condition by which rows match.
+        /// The condition for which rows match.
         predicate: String,
         /// The clauses `WHEN MATCHED`.
         matched: Vec<MergeClause>,

@@ -12,7 +12,7 @@ pub struct StreamBacklog {
     /// The number of files that the stream knows: the files of the snapshot with which it began, and of the commits
     /// that it has read.
     pub files: u64,
-    /// The total size of these files in bytes.
+    /// The total size in bytes of the files that the stream knows.
     pub bytes: u64,
 }
 

@@ -43,7 +43,7 @@ impl Metadata {
     /// Returns the parsed schema of the table. It has no columns if [`schema_string`](Self::schema_string) is empty.
     ///
     /// # Errors
-    /// As [`StructType::from_json`].
+    /// Returns the same errors as [`StructType::from_json`].
     pub fn schema(&self) -> Result<StructType> {
         match self.schema_string.is_empty() {
             true => Ok(StructType::default()),

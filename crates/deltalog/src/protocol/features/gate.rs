@@ -122,7 +122,7 @@ pub fn ensure_readable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
 /// Does the same check as [`ensure_readable`], for a table whose catalog has provided its unpublished commits.
 ///
 /// # Errors
-/// As [`ensure_readable`].
+/// Returns the same errors as [`ensure_readable`].
 pub fn ensure_readable_with_catalog(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     ensure_readable_except(protocol, metadata, &[TableFeature::CatalogManaged])
 }
@@ -158,7 +158,7 @@ fn needs_catalog() -> Error {
 /// Refuses a table that this crate cannot both read and write correctly.
 ///
 /// # Errors
-/// As [`ensure_readable`].
+/// Returns the same errors as [`ensure_readable`].
 pub fn ensure_writable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     protocol.validate()?;
     ensure_version("write", protocol.min_writer_version, WRITER_VERSION)?;
@@ -172,7 +172,7 @@ pub fn ensure_writable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
 /// Features whose names are known add no unknown actions, even if this crate cannot write tables with them.
 ///
 /// # Errors
-/// As [`ensure_readable`].
+/// Returns the same errors as [`ensure_readable`].
 pub fn ensure_checkpointable(protocol: &Protocol) -> Result<()> {
     protocol.validate()?;
     ensure_version("write", protocol.min_writer_version, WRITER_VERSION)?;

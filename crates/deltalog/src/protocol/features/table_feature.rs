@@ -186,7 +186,7 @@ impl TableFeature {
     /// the property that allows new ones is off.
     ///
     /// # Errors
-    /// As [`Metadata::schema`], for features that are recognized by the schema.
+    /// Returns the same errors as [`Metadata::schema`], for features that are recognized by the schema.
     pub fn is_active(&self, metadata: &Metadata) -> Result<bool> {
         let field_has = |matches: fn(&str) -> bool| {
             Ok(metadata

@@ -53,7 +53,7 @@ impl StructType {
     /// equal schema.
     ///
     /// # Errors
-    /// As [`StructType::to_arrow`].
+    /// Returns the same errors as [`StructType::to_arrow`].
     pub fn to_arrow_with_metadata(&self) -> Result<Schema> {
         Ok(Schema::new(fields_to_arrow(self, &Place::ROOT, Metadata::Kept)?))
     }
@@ -72,7 +72,7 @@ impl StructType {
     /// Returns the same schema without metadata.
     ///
     /// # Errors
-    /// As [`StructType::from_arrow`].
+    /// Returns the same errors as [`StructType::from_arrow`].
     pub(crate) fn types_from_arrow(schema: &Schema) -> Result<Self> {
         fields_from_arrow(schema.fields(), &Place::ROOT, Metadata::Left)
     }
@@ -89,7 +89,7 @@ impl StructField {
     /// Returns the Arrow field for values of this field.
     ///
     /// # Errors
-    /// As [`StructType::to_arrow`].
+    /// Returns the same errors as [`StructType::to_arrow`].
     pub fn to_arrow(&self) -> Result<Field> {
         field_to_arrow(self, &Place::ROOT, Metadata::Left)
     }

@@ -76,7 +76,7 @@ proptest! {
     fn a_schema_is_unchanged_after_conversion_to_arrow_and_back(schema in fields(data_type())) {
         let arrow = schema.to_arrow_with_metadata().unwrap();
         prop_assert_eq!(StructType::from_arrow(&arrow).unwrap(), schema.clone());
-        // Types are the same without metadata.
+        // `types_from_arrow` ignores the metadata, so a schema without metadata gives the same types.
         prop_assert_eq!(
             StructType::types_from_arrow(&arrow).unwrap(),
             StructType::from_arrow(&schema.to_arrow().unwrap()).unwrap()

@@ -107,7 +107,8 @@ impl MappedSchema {
     /// Requirements for IcebergCompatV2".)
     ///
     /// # Errors
-    /// As [`MappedSchema::new`]; also for a part without an id, and for an id that two parts share.
+    /// Returns the same errors as [`MappedSchema::new`], and `CorruptLog` for a part without an id, and for an id that
+    /// two parts share.
     pub(crate) fn with_part_ids(schema: StructType) -> Result<Self> {
         Self::mapped(schema, ColumnMappingMode::Id, true)
     }

@@ -110,7 +110,7 @@ impl StructType {
     /// Refuses type changes that are not in the list of widenings, at any depth. Returns whether there are any changes.
     ///
     /// # Errors
-    /// As [`StructField::type_changes`].
+    /// Returns the same errors as [`StructField::type_changes`].
     pub fn check_type_changes(&self) -> Result<bool> {
         let (mut any, mut failure) = (false, None);
         self.any_field(&mut |field| match field.type_changes() {

@@ -91,7 +91,7 @@ impl Names<'_> {
                 return Some(format!("column '{name}' was renamed to '{}'", found.name));
             }
             if field.nullable && !found.nullable {
-                return Some(format!("column '{name}' must no longer be NULL"));
+                return Some(format!("column '{name}' is no longer nullable"));
             }
             type_obstacle(
                 [&field.data_type, &in_files.data_type],
@@ -113,7 +113,7 @@ fn type_obstacle(from: [&DataType; 2], to: [&DataType; 2], name: &str) -> Option
         }
         ([DataType::Array(a), DataType::Array(b)], [DataType::Array(c), DataType::Array(d)]) => {
             if a.contains_null && !c.contains_null {
-                return Some(format!("the elements of '{name}' must no longer be NULL"));
+                return Some(format!("the elements of '{name}' are no longer nullable"));
             }
             type_obstacle(
                 [&a.element_type, &b.element_type],
@@ -123,7 +123,7 @@ fn type_obstacle(from: [&DataType; 2], to: [&DataType; 2], name: &str) -> Option
         }
         ([DataType::Map(a), DataType::Map(b)], [DataType::Map(c), DataType::Map(d)]) => {
             if a.value_contains_null && !c.value_contains_null {
-                return Some(format!("the values of '{name}' must no longer be NULL"));
+                return Some(format!("the values of '{name}' are no longer nullable"));
             }
             type_obstacle([&a.key_type, &b.key_type], [&c.key_type, &d.key_type], &format!("{name}.key"))
                 .or_else(|| {

@@ -284,7 +284,7 @@ fn compatible_schema_changes_are_read_and_others_refused() {
         (schema(&[("id", "integer", true), ("S", "string", true)]), &[], "'s' no longer exists"),
         (schema(&[("id", "short", true), ("s", "string", true)]), &[], "'id' has a different type"),
         (schema(&[("id", "string", true), ("s", "string", true)]), &[], "'id' has a different type"),
-        (schema(&[("id", "integer", false), ("s", "string", true)]), &[], "'id' must no longer be NULL"),
+        (schema(&[("id", "integer", false), ("s", "string", true)]), &[], "'id' is no longer nullable"),
         (both, &["s"], "and (s) here"),
     ] {
         let error = outcome(&later, partition_columns).unwrap_err();

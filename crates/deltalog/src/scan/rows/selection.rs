@@ -57,7 +57,7 @@ impl From<Option<DeletionVectorDescriptor>> for FileRows {
     }
 }
 
-/// The rows of [`FileRows`], after the deletion vectors were loaded.
+/// The rows of [`FileRows`], after the deletion vectors have been loaded.
 #[derive(Debug)]
 pub(super) enum SelectedRows {
     All,

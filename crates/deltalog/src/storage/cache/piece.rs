@@ -10,7 +10,7 @@
 //! ```
 //!
 //! - The file's name contains the properties of the piece, so that a piece can be skipped without opening the file.
-//!   They are only trusted if they agree with the head.
+//!   The name is only trusted if it agrees with the head.
 //! - Only the blocks that are read are compared with their hashes.
 
 use std::borrow::Cow;

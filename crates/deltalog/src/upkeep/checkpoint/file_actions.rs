@@ -30,7 +30,7 @@ impl FileActions {
     /// Returns how the file actions are written, according to the table's properties and at the time `now_ms`.
     ///
     /// # Errors
-    /// As [`AddColumns::of`].
+    /// Returns the same errors as [`AddColumns::of`].
     pub(super) fn of(snapshot: &Snapshot, now_ms: i64) -> Result<Self> {
         // If the retention cannot be parsed, no tombstone expires.
         let retention = snapshot.deleted_file_retention().ok();

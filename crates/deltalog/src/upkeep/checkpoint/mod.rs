@@ -110,7 +110,7 @@ impl Default for CheckpointLimits {
 /// Writes the checkpoint of `snapshot` as [`write_checkpoint`] does, with other limits.
 ///
 /// # Errors
-/// As [`write_checkpoint`].
+/// Returns the same errors as [`write_checkpoint`].
 #[doc(hidden)]
 pub fn write_checkpoint_within(
     snapshot: &Snapshot,
@@ -139,7 +139,7 @@ fn write_in_own_form(
 /// listed it expect its size, and fail if a file of another size replaces it.
 ///
 /// # Errors
-/// As [`write_checkpoint`].
+/// Returns the same errors as [`write_checkpoint`].
 pub(crate) fn of_version(base: &Snapshot, version: u64, environment: &Environment) -> Result<Option<u64>> {
     // The checkpoint must contain the state of exactly this version, even if other writers have committed since.
     let snapshot = base.refresh()?.at_version(version)?;

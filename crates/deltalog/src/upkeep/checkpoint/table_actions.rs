@@ -42,7 +42,7 @@ pub(super) fn v1_actions(snapshot: &Snapshot, now_ms: i64) -> Result<Vec<Action>
 /// Returns the actions of a checkpoint by the V2 spec, except file actions and references to sidecars.
 ///
 /// # Errors
-/// As [`v1_actions`].
+/// Returns the same errors as [`v1_actions`].
 pub(super) fn v2_actions(snapshot: &Snapshot, now_ms: i64) -> Result<Vec<Action>> {
     let version = i64::try_from(snapshot.version())
         .map_err(|_| Error::corrupt_log("the version does not fit in an i64"))?;

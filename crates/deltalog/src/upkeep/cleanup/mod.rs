@@ -92,7 +92,7 @@ pub fn clean_up_log(snapshot: &Snapshot, environment: &Environment, dry_run: boo
 /// is returned.
 ///
 /// # Errors
-/// As [`clean_up_log`].
+/// Returns the same errors as [`clean_up_log`].
 pub(crate) fn truncate_log(
     snapshot: &Snapshot,
     environment: &Environment,

@@ -79,7 +79,7 @@ pub fn generate_manifests(snapshot: &Snapshot) -> Result<GeneratedManifests> {
 /// the table.
 ///
 /// # Errors
-/// As [`generate_manifests`].
+/// Returns the same errors as [`generate_manifests`].
 pub(crate) fn keep(
     base: Option<&Snapshot>,
     storage: &Storage,

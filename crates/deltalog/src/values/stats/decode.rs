@@ -67,7 +67,7 @@ pub fn decode_stats<'a>(
 /// Does the same as [`decode_stats`]. Also returns, for each file, whether this crate has computed its statistics.
 ///
 /// # Errors
-/// As [`decode_stats`].
+/// Returns the same errors as [`decode_stats`].
 pub(crate) fn decode_stats_with_origin<'a>(
     stats: impl IntoIterator<Item = Option<&'a str>>,
     schema: &Schema,

@@ -1,4 +1,4 @@
-//! Adds files to the log again that the table already contains, with changed `add` actions. (Protocol: "Add File and
+//! Adds files that the table already contains to the log again, with changed `add` actions. (Protocol: "Add File and
 //! Remove File".)
 
 use std::sync::Arc;

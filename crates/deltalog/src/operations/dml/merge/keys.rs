@@ -1,6 +1,6 @@
 //! An index of the source's rows by key. Keys are the values that the condition of a MERGE compares for equality.
 //!
-//! - Keys are compared as the bytes by which `arrow::row` encodes them. Only types for which this gives the exact
+//! - Keys are compared as the bytes that `arrow::row` encodes them to. Only types for which this gives the exact
 //!   result are used as keys; all other comparisons remain in the condition.
 
 use std::hash::BuildHasher;

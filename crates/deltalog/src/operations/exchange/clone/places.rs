@@ -16,14 +16,14 @@ pub(super) fn check_places(source: &Snapshot, target: &Storage, is_shallow: bool
     let (from, to) = (source.resolver(), &resolver);
     if from.is_at(to) {
         return Err(Error::invalid_argument("a table cannot be cloned onto itself")
-            .with_hint("choose another place; RESTORE makes an earlier version the newest one"));
+            .with_hint("choose another location; RESTORE makes an earlier version the newest one"));
     }
     if from.contains_table(to) || to.contains_table(from) {
         return Err(Error::invalid_argument(format!(
-            "the clone and its source, {}, are inside of each other",
+            "the clone and its source, {}, must not be inside of each other",
             source.storage().url()
         ))
-        .with_hint("choose a place beside the source"));
+        .with_hint("choose a location next to the source"));
     }
     if is_shallow && !from.is_in_store_of(to) {
         return Err(Error::unsupported(format!(

@@ -106,7 +106,7 @@ pub fn plan_clone(
                     "there is already a table at the location of the clone",
                 )
                 .at_version(base.version())
-                .with_hint("choose another place, or replace the table"),
+                .with_hint("choose another location, or replace the table"),
             ));
         }
         _ => {}

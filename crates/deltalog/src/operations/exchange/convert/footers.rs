@@ -49,7 +49,7 @@ pub(super) struct Footers<'a> {
 struct Shared {
     /// The schema in the files.
     parquet: Type,
-    /// The path of one of these files, for error messages.
+    /// The path of one of the files that share the columns, for error messages.
     path: String,
     columns: StructType,
     /// The schema with Arrow types.

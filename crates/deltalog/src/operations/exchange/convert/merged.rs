@@ -3,8 +3,8 @@
 //!
 //! - Columns and nested fields that some files lack are NULL in these files. Columns are ordered as the files first
 //!   list them.
-//! - A column whose files have different types among `byte`, `short` and `integer` gets the widest of them, because
-//!   Parquet stores them alike. A column without values (`void`) gets the type that it has in other files. All other
+//! - A column that is `byte`, `short` or `integer` in different files gets the widest of their types, because Parquet
+//!   stores these types alike. A column without values (`void`) gets the type that it has in other files. All other
 //!   differences are refused: reading older types requires type widening, which records each change of a type, and no
 //!   changes were recorded here.
 //! - Two spellings of the same name are refused, because readers that look for the exact name would find NULL.

@@ -226,7 +226,7 @@ impl Conversion {
         self.files
     }
 
-    /// Returns the total size of these files in bytes.
+    /// Returns the total size in bytes of the files that will be part of the table.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -145,7 +145,7 @@ impl<'a> Computer<'a> {
         let recorded = old.as_ref().and_then(StatsTree::rows);
         if rows < 0 || recorded.is_some_and(|recorded| recorded != rows && add.base_row_id.is_some()) {
             return Err(Error::corrupt_data(format!(
-                "the footer has {rows} rows, and the statistics, by which the rows have ids, have {}",
+                "the footer has {rows} rows, but the statistics, which determine the ids of the rows, have {}",
                 recorded.unwrap_or_default()
             ))
             .with_hint("write the rows of the file to a new one"));

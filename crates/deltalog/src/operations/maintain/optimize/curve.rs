@@ -42,7 +42,8 @@ pub(super) fn bits(dimensions: usize) -> u32 {
 pub(super) struct Grid {
     curve: Curve,
     bits: u32,
-    /// For each byte, its bits spread out as in a position: their distance is the number of dimensions.
+    /// For each byte, its bits spread out as in a position: from one bit to the next, the index grows by the number of
+    /// dimensions.
     spread: Vec<u128>,
 }
 

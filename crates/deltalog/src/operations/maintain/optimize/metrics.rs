@@ -78,7 +78,7 @@ pub struct ClusteringStats {
     pub input_cubes: u64,
     /// The files that are rewritten into new cubes.
     pub merged_files: FileCount,
-    /// The number of cubes that these files are combined into.
+    /// The number of new cubes that the merged files are combined into.
     pub output_cubes: u64,
 }
 

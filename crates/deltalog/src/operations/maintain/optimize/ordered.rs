@@ -72,7 +72,7 @@ impl Ordering {
         if let Some(column) = columns.iter().find(|column| is_partition(base, column)) {
             return refused(
                 format!("the table cannot be ordered by '{column}', which is a partition column"),
-                "choose columns by which files of one partition can be told apart",
+                "choose columns whose values differ within a partition",
             );
         }
         let paths = columns_with_bounds(columns, schema, &base.metadata().configuration, "ordered")?;

@@ -228,7 +228,7 @@ impl VacuumPlan {
         self.found.files.len()
     }
 
-    /// Returns the total size of these files in bytes, as far as it is known.
+    /// Returns the total size of the files to delete in bytes, as far as it is known.
     pub fn bytes(&self) -> u64 {
         self.found.files.bytes()
     }

@@ -109,7 +109,7 @@ impl<'a> History<'a> {
     /// Returns the newest version that uses the feature, considering only the commits and checkpoints in `inventory`.
     ///
     /// # Errors
-    /// Returns `CorruptLog`, and errors of the store, also if one of these files no longer exists.
+    /// Returns `CorruptLog`, and errors of the store, also if a file in `inventory` no longer exists.
     fn newest_use_in(&mut self, inventory: &LogInventory, base: &Snapshot) -> Result<Option<u64>> {
         if *self.feature == TableFeature::CheckpointProtection {
             return newest_protected(inventory, base);
