@@ -15,23 +15,23 @@ from scripts.order import Import, upward
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "python/deltalog/spark/java"
 ROOMS = {
-    "internals": "what Spark has for Scala only, or hides: case classes, fields, parts of plans",
+    "internals": "access to internals of Spark that are made for Scala or hidden: case classes, fields, parts of plans",
     "bridge": "calls from Java to Python: an interface for each role",
-    "loading": "the jar in the driver, and whether it fits this build of Spark",
-    "vectors": "deletion vectors, and where they are",
+    "loading": "loading of the jar in the driver, and the check that it fits this build of Spark",
+    "vectors": "deletion vectors and their locations",
     "rows": "reading a file in a task: names, types, row numbers, selected rows",
-    "rules": "what a table demands of its rows: expressions, what may be in them, default values",
+    "rules": "rules for rows: constraints and other expressions, what they may contain, default values",
     "relation": "a version of a table as a relation of files: location, listing, filters",
     "stream": "tables as sources and sinks of streams",
-    "catalog": "what a table is to Spark's analyzer: source, name, entry, table and scan",
+    "catalog": "tables in Spark's analyzer: source, name, catalog entry, table and scan",
     "plan": "pruning, sizes and aggregates in Spark's planner",
-    "write": "fitting rows to the table, the write job, its files and reports",
+    "write": "writes: conversion of rows to the table's schema, the job, its files and reports",
     "dml": "DELETE, UPDATE and MERGE",
-    "clone": "the copies of CLONE by tasks",
-    "optimize": "OPTIMIZE and REORG by tasks",
+    "clone": "CLONE, whose files tasks copy",
+    "optimize": "OPTIMIZE and REORG, whose files tasks write",
     "sql": "definitions, writes and change feeds in SQL; directories of tables",
-    "procedures": "procedures, and statements that Spark's grammar lacks",
-    "session": "what a session has of ours: the catalog, extensions, settings, rules, the strategy",
+    "procedures": "procedures, and statements that Spark's grammar does not have",
+    "session": "the parts of deltalog in a session: catalog, extensions, settings, rules, strategy",
 }
 # The pattern matches strings before comments, because a string may contain the beginning of a comment.
 SKIPPED = re.compile(
