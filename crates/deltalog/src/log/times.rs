@@ -32,7 +32,7 @@ pub enum InCommitTimestamps {
     Never,
     /// All versions.
     Always,
-    /// All versions from the one that enabled them on.
+    /// The version that enabled in-commit timestamps, and all later versions.
     Since {
         /// The version that enabled in-commit timestamps.
         version: u64,

@@ -91,7 +91,7 @@ pub(crate) struct Expired {
     pub(crate) files: VecDeque<FileMeta>,
     /// The retention of the log, after which the files have expired.
     pub(crate) retention_ms: i64,
-    /// The version before which checkpoints were protected.
+    /// The version before which checkpoints were protected when the files were found.
     pub(crate) protected_before: u64,
 }
 

@@ -65,7 +65,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Returns the information, or `None` if the writer is not Spark.
+    /// Returns the information about the writer from a footer, or `None` if the writer is not Spark.
     fn of(metadata: &'a ParquetMetaData) -> Option<Self> {
         let key_values = metadata.file_metadata().key_value_metadata()?;
         let find = |name: &str| {

@@ -52,7 +52,7 @@ const ATTEMPTS: &str = "dfs.client.failover.max.attempts";
 /// The port of a name node, if the URL has none.
 const PORT: u16 = 8020;
 
-/// The names of all other options.
+/// The names of the options that are not settings of Hadoop.
 const NAMES: [&str; 5] = [
     // The directory with Hadoop's `core-site.xml` and `hdfs-site.xml`, instead of `HADOOP_CONF_DIR`.
     "hdfs_config_dir",

@@ -50,7 +50,8 @@ pub(crate) fn with_num_records(mut add: Add, rows: u64) -> Result<Add> {
 /// Returns statistics as JSON with `tightBounds: false`, because the deleted rows may have had the least or the
 /// greatest value. Protocol: "Per-file Statistics".
 ///
-/// # Errors `InvalidArgument` for statistics that are not a JSON object.
+/// # Errors
+/// `InvalidArgument` for statistics that are not a JSON object.
 pub(crate) fn with_wide_bounds(stats: &str) -> Result<String> {
     let invalid = |error: serde_json::Error| {
         Error::invalid_argument("the statistics of a file are not a JSON object").with_source(error)
