@@ -176,18 +176,18 @@ def test_all_forms_of_credentials(returned: Any, expected: Answer) -> None:
     [
         (None, "an object of the type NoneType"),
         ("hidden", "an object of the type str"),
-        ({}, "a mapping that has no credentials"),
+        ({}, "a mapping without credentials"),
         ({"acces_key_id": "hidden"}, "with the names 'acces_key_id'"),
         ({"secret_access_key": "hidden"}, "a access key of the type NoneType"),
         ({"access_key_id": "hidden", "secret_access_key": b"hidden"}, "a secret key of the type bytes"),
-        ({"token": "hidden", "expires_at": "soon"}, "no time in ISO 8601"),
+        ({"token": "hidden", "expires_at": "soon"}, "not in ISO 8601"),
         (
             {"token": "hidden", "expires_at": timedelta(hours=1)},
-            "an end of the credentials of the type timedelta",
+            "an expiry time of the type timedelta",
         ),
-        ({"token": "hidden", "expires_at": True}, "an end of the credentials of the type bool"),
+        ({"token": "hidden", "expires_at": True}, "an expiry time of the type bool"),
         (Session(None), "the session finds none"),
-        (AsyncAzureCredential(), "something to await"),
+        (AsyncAzureCredential(), "an awaitable"),
     ],
 )
 def test_errors_do_not_contain_the_secret(returned: Any, words: str) -> None:

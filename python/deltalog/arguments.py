@@ -190,7 +190,7 @@ def names_argument(names: Sequence[str], name: str, *, one: bool = False) -> lis
 
 def options_argument(options: Mapping[str, str] | None, name: str) -> dict[str, str]:
     """Checks a dictionary of strings, and returns its items as pairs."""
-    expected = "a dictionary of text to text"
+    expected = "a dictionary of strings to strings"
     if options is None:
         return {}
     if not isinstance(options, Mapping):
@@ -232,7 +232,7 @@ def _storage_options(options: object) -> dict[str, str]:
     """Checks and returns storage options. Error messages do not show their values, which may be secrets."""
     if options is None:
         return {}
-    hint = "pass a dictionary of text to text, such as {'aws_region': 'eu-west-1'}"
+    hint = "pass a dictionary of strings to strings, such as {'aws_region': 'eu-west-1'}"
     if not isinstance(options, Mapping):
         raise hinted(
             InvalidArgumentError(f"storage_options cannot be an object of the type {type(options).__name__}"),

@@ -111,7 +111,7 @@ def _metadata_json(metadata: Mapping[str, Any] | None) -> str | None:
     """Returns the additional fields of `commitInfo` as a JSON object; None if there are none."""
     if not metadata and isinstance(metadata, Mapping | None):
         return None
-    expected = "a dictionary of text to what JSON can hold"
+    expected = "a dictionary of strings to values that JSON can represent"
     if not isinstance(metadata, Mapping):
         raise wrong_argument("custom_metadata", metadata, expected)
     for key in metadata:

@@ -165,7 +165,7 @@ def _of_mapping(source: Mapping[Any, Any], end: float | None) -> Answer:
         if (secret := first(known)) is not None:
             return Answer(kind, (_text(secret, known[-1]),), end)
     names = ", ".join(sorted(repr(name) for name in source if isinstance(name, str) and len(name) <= 40))
-    raise NotCredentialsError(f"a mapping that has no credentials, with the names {names or 'of no text'}")
+    raise NotCredentialsError(f"a mapping without credentials, with the names {names or '(no strings)'}")
 
 
 def _plain(name: object) -> str:
@@ -184,7 +184,7 @@ def _access_key(key: object, secret: object, token: object) -> Answer:
 
 def _text(value: object, what: str) -> str:
     if not isinstance(value, str):
-        raise NotCredentialsError(f"a {what} of the type {type(value).__name__}, which is not text")
+        raise NotCredentialsError(f"a {what} of the type {type(value).__name__}, which is not a string")
     return value
 
 
@@ -197,17 +197,17 @@ def _end(value: object) -> float | None:
             # Python 3.10 does not parse the suffix Z.
             value = datetime.fromisoformat(value.replace("Z", "+00:00"))
         except ValueError:
-            raise NotCredentialsError("an end of the credentials that is no time in ISO 8601") from None
+            raise NotCredentialsError("an expiry time that is not in ISO 8601") from None
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).timestamp()
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e12:
         return float(value)
-    raise NotCredentialsError(f"an end of the credentials of the type {type(value).__name__}")
+    raise NotCredentialsError(f"an expiry time of the type {type(value).__name__}")
 
 
 def _not_awaited(value: Any) -> Any:
     if inspect.isawaitable(value):
         if inspect.iscoroutine(value):
             value.close()
-        raise NotCredentialsError("something to await; pass a provider that is not asynchronous")
+        raise NotCredentialsError("an awaitable; pass a provider that is not asynchronous")
     return value

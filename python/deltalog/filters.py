@@ -187,8 +187,8 @@ def _text(text: str, kind: str, condition: Any) -> str:
         elif kind.startswith("decimal"):
             number = Decimal(text)
     except (ValueError, ArithmeticError) as error:
-        refused = InvalidArgumentError(f"the text of {shown(condition)} is not a value of the type {kind}")
-        raise hinted(refused, f"pass a {kind}, or a text that spells one") from error
+        refused = InvalidArgumentError(f"the string in {shown(condition)} is not a value of the type {kind}")
+        raise hinted(refused, f"pass a {kind}, or a string that represents one") from error
     if number is not None:
         return _literal(number, kind, condition)
     quoted = _quoted_text(text)

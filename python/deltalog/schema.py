@@ -279,7 +279,7 @@ class Schema(Facts):
         return f"Schema({shown})"
 
 
-_SCHEMA = "a deltalog.Schema, or what has __arrow_c_schema__, such as a pyarrow.Schema"
+_SCHEMA = "a deltalog.Schema, or an object with __arrow_c_schema__, such as a pyarrow.Schema"
 
 
 def schema_argument(schema: object, name: str = "schema") -> Schema:
@@ -325,7 +325,7 @@ def _metadata(metadata: object) -> dict[str, Any]:
     """Checks and returns the metadata that a user passes for a field."""
     if metadata is None:
         return {}
-    expected = "a dictionary of text to what JSON can hold"
+    expected = "a dictionary of strings to values that JSON can represent"
     if not isinstance(metadata, Mapping) or not all(map(is_text, metadata)):
         raise wrong_argument("metadata", metadata, expected)
     try:

@@ -639,7 +639,7 @@ def test_a_merge_is_executed_once(tmp_path: Path) -> None:
         merge.execute()
         with pytest.raises(InvalidArgumentError, match="executed twice") as caught:
             merge.execute()
-        assert "another one" in str(caught.value.hint)
+        assert "begin a new one" in str(caught.value.hint)
     failing = table.merge(rows.to_reader(), "target.id = source.missing").when_not_matched_by_source_delete()
     for words in ("missing", "executed twice"):
         with pytest.raises(InvalidArgumentError, match=words):

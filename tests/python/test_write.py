@@ -145,7 +145,7 @@ def test_metadata_is_only_for_new_tables(tmp_path: Path) -> None:
     write_deltalake(tmp_path, ONE, mode="append", name="other", configuration={"my.key": "other"})
     metadata = DeltaTable(tmp_path).metadata()
     assert (metadata.name, metadata.description, metadata.configuration) == ("n", "d", {"my.key": "\u00e9"})
-    with pytest.raises(deltalog.InvalidArgumentError, match="text to text"):
+    with pytest.raises(deltalog.InvalidArgumentError, match="strings to strings"):
         write_deltalake(tmp_path / "t", ONE, configuration={"delta.checkpointInterval": 3})  # type: ignore[dict-item]
 
 

@@ -111,7 +111,7 @@ def test_the_extension_of_the_jvm_connector_is_refused_besides_ours() -> None:
 
 
 def test_a_release_without_a_jar_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UnsupportedFeatureError, match=r"no jar for Spark 3\.5, but for .*4\.3"):
+    with pytest.raises(UnsupportedFeatureError, match=r"no jar for Spark 3\.5, only for .*4\.3"):
         jar("3.5")
     monkeypatch.setattr(pyspark, "__version__", "9.9.1")
     with pytest.raises(UnsupportedFeatureError, match=r"no jar for Spark 9\.9\.1"):

@@ -522,7 +522,7 @@ def test_streams_through_the_server(server: tuple[str, Path], tmp_path: Path) ->
         try:
             query.awaitTermination()
         except Exception as error:
-            print("error", "the option txnAppId is not for streams" in str(error))
+            print("error", "the option txnAppId does not apply to streams" in str(error))
     """
     done = run_client(STARTED + textwrap.dedent(code), tmp_path)
     assert done.stdout.split() == ["error", "True"], done.stdout + done.stderr

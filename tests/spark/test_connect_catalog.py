@@ -243,8 +243,8 @@ def writer(checkpoint):
     started = reading.load(f"{root}/source").writeStream.trigger(availableNow=True)
     return started.option("checkpointLocation", f"{root}/{checkpoint}")
 
-writer("copying").format("deltalog").toTable("copied").awaitTermination()
-said["copied"] = sorted(rows(spark.table("copied")))
+writer("copying").format("deltalog").toTable("streamed").awaitTermination()
+said["copied"] = sorted(rows(spark.table("streamed")))
 misspelled = spark.readStream.format("deltalog").option("maxFilesTrigger", 1)
 said["misspelled"] = outcome(lambda: misspelled.load(f"{root}/source").columns)
 said["update"] = outcome(lambda: writer("updates").format("deltalog").outputMode("update").start(f"{root}/x"))
@@ -274,6 +274,6 @@ def test_streams_of_a_client_are_written_by_the_server(server: tuple[str, Path],
     assert said["copied"] == [[1], [2]]
     assert "did you mean maxFilesPerTrigger" in said["misspelled"][1]
     assert "InvalidArgumentError" in said["misspelled"][0]
-    assert "does not have the output mode update" in said["update"][1]
+    assert "does not support the output mode update" in said["update"][1]
     merged = pa.table(deltalog.DeltaTable(tmp_path / "merged").to_arrow()).to_pylist()
     assert sorted((row["id"], row["n"]) for row in merged) == [(1, 16), (2, 10)]

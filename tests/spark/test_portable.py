@@ -228,7 +228,7 @@ def test_overwrites_require_their_base(tmp_path: Path) -> None:
         save(path, 1, 2, overwrite=True, baseVersion=2)
     with pytest.raises(deltalog.InvalidArgumentError, match="baseVersion must be a version number or newest"):
         save(path, 1, 2, overwrite=True, baseVersion="")
-    with pytest.raises(deltalog.InvalidArgumentError, match="baseVersion is for the mode overwrite"):
+    with pytest.raises(deltalog.InvalidArgumentError, match="baseVersion needs the mode overwrite"):
         save(path, 7, baseVersion=1)
     assert ids(path) == [0, 1, 2, 100]
     save(path, 1, 100, overwrite=True, baseVersion=1)

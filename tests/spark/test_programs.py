@@ -125,7 +125,7 @@ def test_a_java_job_has_all_features_and_ends(job: Path, tmp_path: Path) -> None
     assert (found["stream"], found["sidecars after the stream"]) == ("[[0], [1], [2]]", "1")
     assert found["sink"] == "[[0], [1], [2]]"
     assert found["history of the sink"] == f"[{'[STREAMING UPDATE], ' * 3}[CREATE TABLE]]"
-    assert found["update"].startswith(f"{EXCEPTION} 0AKDD deltalog does not have the output mode update")
+    assert found["update"].startswith(f"{EXCEPTION} 0AKDD deltalog does not support the output mode update")
     assert found["stopped"] == "None, table false"
     assert found["sidecars after the sinks"] == "1"
 

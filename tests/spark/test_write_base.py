@@ -228,7 +228,7 @@ def test_the_option_names_the_base(spark: SparkSession, table: str) -> None:
         new.option("baseVersion", 2).save(table)
     with pytest.raises(InvalidArgumentError, match="baseVersion must be"):
         new.option("baseVersion", "oldest").save(table)
-    with pytest.raises(InvalidArgumentError, match="baseVersion is for the mode overwrite"):
+    with pytest.raises(InvalidArgumentError, match="baseVersion needs the mode overwrite"):
         old.write.format("deltalog").mode("append").option("baseVersion", 1).save(table)
     assert ids(table) == [0, 1, 2, 100]
     new.option("baseVersion", 1).save(table)
@@ -246,7 +246,7 @@ def test_the_option_is_not_kept_for_later_writes(spark: SparkSession, table: str
     with pytest.raises(CommitConflictError):
         old.write.insertInto("based", overwrite=True)
     assert ids(table) == [0, 1, 2, 100]
-    with pytest.raises(InvalidArgumentError, match="baseVersion is for the mode overwrite"):
+    with pytest.raises(InvalidArgumentError, match="baseVersion needs the mode overwrite"):
         spark.sql("CREATE TABLE other (id BIGINT) USING deltalog OPTIONS (baseVersion 'newest')")
 
 

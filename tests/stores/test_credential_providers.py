@@ -129,7 +129,7 @@ def test_a_provider_that_asks_to_stop(s3: S3Server) -> None:
 def test_a_provider_that_returns_something_else(s3: S3Server) -> None:
     error = opening(s3, lambda: {"user": "hidden"})
     assert type(error).__name__ == "InvalidArgumentError"
-    assert "returned a mapping that has no credentials, with the names 'user'" in str(error)
+    assert "returned a mapping without credentials, with the names 'user'" in str(error)
     assert "'access_key_id'" in str(error)
     error = opening(s3, lambda: {"token": "hidden"})
     assert "this store takes an access key" in str(error)

@@ -148,7 +148,7 @@ def test_no_output_contains_a_secret(s3: S3Server, tmp_path: Path) -> None:
     assert "SignatureDoesNotMatch" in seen
     for words in (
         " rows\n",
-        "returned a mapping that has no credentials",
+        "returned a mapping without credentials",
         "ValueError: not …",
         "cannot be pickled",
         "exit status: 1",

@@ -23,7 +23,7 @@ class ConversionPlan:
     def paths(self) -> list[str]:
         """Returns the paths of the files, decoded and relative to the table."""
     def files(self) -> ArrowStream:
-        """Returns one row per file."""
+        """Returns the files to convert, one row per file."""
     def commit(self) -> int | None:
         """Commits the plan, and returns the version. Returns None if a table was created in the meantime, and the mode
         is `ignore`.

@@ -204,8 +204,8 @@ class _Found(NamedTuple):
         if differing:
             example = ", for one bucket as in fs.s3a.bucket.<bucket>.access.key" if scheme == "s3" else ""
             return (
-                f"the options say how the store is reached ({', '.join(differing)}), and the tasks of Spark reach it "
-                f"as the session does: set Hadoop's settings{example}"
+                f"the options ({', '.join(differing)}) change how the store is accessed, but Spark's tasks access it "
+                f"by the session's settings: set Hadoop's settings{example}"
             )
         return None
 

@@ -262,7 +262,9 @@ class Options:
             self._warn_of_misspelled()
         for name in (_COMMAND, _POSITIONS, _CONDITION):
             if name in self.values and not under_connect:
-                raise InvalidArgumentError(f"the option {name} is for Spark Connect: use DeltaTable here")
+                raise InvalidArgumentError(
+                    f"the option {name} only works under Spark Connect: use DeltaTable here"
+                )
         for name in (*_CHANGE_FEED, _ROW_IDS):
             self._is_true(name)
         bounds = [name for name in _CHANGE_BOUNDS if name in self.values]
@@ -270,7 +272,7 @@ class Options:
             return
         if not self.wants_changes and bounds:
             raise InvalidArgumentError(
-                f"the option {_SPELLED[bounds[0]]} is for the change data feed: set readChangeFeed to true as well"
+                f"the option {_SPELLED[bounds[0]]} needs readChangeFeed: also set readChangeFeed to true"
             )
         if not self.wants_changes:
             return
@@ -296,12 +298,14 @@ class Options:
         if not streams:
             self._warn_of_misspelled()
         if _STATEMENT in self.values:
-            raise InvalidArgumentError(f"the option {_STATEMENT} is for Spark Connect: use DeltaTable here")
+            raise InvalidArgumentError(
+                f"the option {_STATEMENT} only works under Spark Connect: use DeltaTable here"
+            )
         self._refuse(_CHANGE_FEED + _CHANGE_BOUNDS)
         for name in () if replaces else _REPLACING:
             if name in self.values:
                 raise UnsupportedFeatureError(
-                    f"the option {_REPLACING[name]} is for save, saveAsTable and insertInto with the mode overwrite, "
+                    f"the option {_REPLACING[name]} needs save, saveAsTable or insertInto with the mode overwrite, "
                     "in a classic session"
                 )
         if _CLUSTERING in self.values and not streams:
@@ -309,7 +313,7 @@ class Options:
         for name in _VERSION:
             if name in self.values:
                 raise InvalidArgumentError(
-                    f"the option {name} is for reading; a write always goes to the newest version"
+                    f"the option {name} only applies to reads; a write always changes the newest version"
                 )
 
     def check_stream_write(self, is_complete: bool) -> None:
@@ -319,12 +323,12 @@ class Options:
         for name, reason in _NOT_OF_STREAMS.items():
             if name.lower() in self.values:
                 raise InvalidArgumentError(
-                    f"the option {name} is not for streams: {reason}; use foreachBatch for other writes"
+                    f"the option {name} does not apply to streams: {reason}; use foreachBatch for other writes"
                 )
         self.check_write(streams=True)
         if self.is_true("overwriteSchema") and not is_complete:
             raise InvalidArgumentError(
-                "overwriteSchema is for the output mode complete, which replaces all rows: use mergeSchema to add "
+                "overwriteSchema needs the output mode complete, which replaces all rows: use mergeSchema to add "
                 "columns"
             )
         if is_complete and self.values.get("partitionoverwritemode", "static").strip().lower() != "static":
@@ -373,7 +377,7 @@ class Options:
         """Raises an error for options that do not apply to writes with this mode."""
         if mode != "overwrite" and self.base_version is not None:
             raise InvalidArgumentError(
-                f"the option {BASE_VERSION} is for the mode overwrite, not for {mode}: other writes do not replace rows"
+                f"the option {BASE_VERSION} needs the mode overwrite, not {mode}: other writes do not replace rows"
             )
 
     def is_true(self, name: str) -> bool | None:

@@ -44,8 +44,8 @@ def _implied(name: str, value: str, known: dict[int, tuple[str, ...]]) -> list[s
     newest = max(known)
     if not value.isdecimal() or int(value) not in known:
         raise InvalidArgumentError(
-            f"the table property {name} cannot be '{value}': it is a number from 1 to {newest}, or is left out, since "
-            "the protocol of a new table follows from its columns and properties"
+            f"the table property {name} cannot be '{value}': set a number from 1 to {newest}, or omit it, because "
+            "the columns and properties of a new table determine its protocol"
         )
     asked = int(value)
     older = known if asked < newest else {}

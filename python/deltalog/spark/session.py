@@ -159,8 +159,8 @@ def _check_catalog(spark: SparkSession) -> None:
     if not current.startswith(f"{PACKAGE}."):
         warn_caller(
             f"{_CATALOG} is set to {current} and is not changed: in this session deltalog.`/path` is not a table "
-            "name, SQL cannot define or change tables except by INSERT INTO, and a table read by name stays at the "
-            "version that was read first until REFRESH TABLE. "
+            "name, SQL cannot define or change tables except by INSERT INTO, and a table that is read by name stays at "
+            "the version that was read first until REFRESH TABLE. "
             "spark.read.format('deltalog').load(path) always reads the newest version",
             RuntimeWarning,
         )

@@ -293,7 +293,7 @@ class TableAlterer:
 
         Entries that readers or writers act on, such as those that begin with `delta.`, cannot be set.
         """
-        expected = "a dictionary of text to text or None"
+        expected = "a dictionary of strings to strings or None"
         if not isinstance(metadata, Mapping):
             raise wrong_argument("metadata", metadata, expected)
         for key, value in metadata.items():

@@ -443,7 +443,7 @@ class DeltaTable(
     def __reduce__(self) -> tuple[Any, ...]:
         if self._has_catalog:
             refused = UnsupportedFeatureError("a table that was opened with staged commits cannot be pickled")
-            raise hinted(refused, "open it in the other process with what the catalog lists then")
+            raise hinted(refused, "open it in the other process with the commits that the catalog then lists")
         opened, provider = self._move(caught_up), self._credential_provider
         snapshot = opened.snapshot
         if provider is not None and is_foreign(provider):

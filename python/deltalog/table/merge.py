@@ -117,7 +117,7 @@ class TableMerger(Generic[_Result]):
         if self._is_done:
             refused = InvalidArgumentError("a MERGE cannot be executed twice")
             raise hinted(
-                refused, "begin another one by DeltaTable.merge, with a source that has all of its rows"
+                refused, "begin a new one with DeltaTable.merge, with a source that still has all its rows"
             )
         self._is_done = self._reads_once
         done = self._run(MergeArguments(self._condition, *self._aliases, self._clauses))

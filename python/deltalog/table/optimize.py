@@ -273,7 +273,7 @@ class TableOptimizer:
         newest = self._table._newest_to_change()
         if cluster is not None and not newest.clustering_columns():
             refused = InvalidArgumentError(f"the table {newest.uri} has no clustering columns")
-            raise hinted(refused, "choose some by alter.cluster_by, or use compact")
+            raise hinted(refused, "set them with alter.cluster_by, or use compact")
         metrics, version = _internal.optimize(
             newest,
             filter_argument(partition_filters, Schema._of(newest.schema_json), "partition_filters"),

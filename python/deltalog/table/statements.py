@@ -255,7 +255,7 @@ class TableStatements(TableHandle):
 def _ensure_strict(error_on_type_mismatch: bool) -> None:
     if not error_on_type_mismatch:
         refused = UnsupportedFeatureError("error_on_type_mismatch cannot be False")
-        raise hinted(refused, "cast the values, by TRY_CAST where NULL is wanted for those that do not fit")
+        raise hinted(refused, "cast the values, with TRY_CAST if values that do not fit should become NULL")
 
 
 def _values(updates: Mapping[str, str] | None, new_values: object, schema: Schema) -> dict[str, str]:

@@ -156,7 +156,7 @@ def test_a_refused_stream_creates_no_table(
     without = frame.writeStream.format("deltalog").trigger(availableNow=True)
     refused = {
         "output mode update": write(counts, checkpoint, "update"),
-        "txnAppId is not for streams": write(frame, checkpoint).option("txnAppId", "me"),
+        "txnAppId does not apply to streams": write(frame, checkpoint).option("txnAppId", "me"),
         "the stream has no checkpoint": without,
     }
     managed = spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:")  # type: ignore[union-attr]
@@ -214,11 +214,13 @@ def test_update_is_refused_when_the_stream_starts(
 
 
 REFUSED: dict[str, dict[str, Any]] = {
-    "the option replaceWhere is not for streams": {"replaceWhere": "id > 1"},
-    "the option baseVersion is not for streams": {"baseVersion": 1},
-    "the option txnAppId is not for streams: each batch records the id of its query": {"txnAppId": "job"},
-    "overwriteSchema is for the output mode complete": {"overwriteSchema": True},
-    "a write always goes to the newest version": {"versionAsOf": 1},
+    "the option replaceWhere does not apply to streams": {"replaceWhere": "id > 1"},
+    "the option baseVersion does not apply to streams": {"baseVersion": 1},
+    "the option txnAppId does not apply to streams: each batch records the id of its query": {
+        "txnAppId": "job"
+    },
+    "overwriteSchema needs the output mode complete": {"overwriteSchema": True},
+    "a write always changes the newest version": {"versionAsOf": 1},
     "not supported yet": {"startingVersion": 1},
     "mergeschemas is not known for streams .*did you mean mergeSchema": {"mergeSchemas": True},
     "purpose is not known for streams .*known are": {"purpose": "x"},

@@ -38,7 +38,7 @@ def _define(parser: Parser) -> None:
     )
     parser.add_argument("column", metavar="COLUMN", nargs="?", help="the column of an overlap")
     add_version(parser)
-    add_limit(parser, None, "only the last so many versions, of growth and commits")
+    add_limit(parser, None, "growth and commits: plot only the last N versions")
     parser.add_argument("--save", metavar="FILE", help="write a picture, whose name ends with .png or .svg")
     parser.add_argument("--replace", action="store_true", help="replace a file that exists")
     parser.add_argument("--dark", action="store_true", help="draw the picture on a dark background")
@@ -46,12 +46,14 @@ def _define(parser: Parser) -> None:
 
 def _run(arguments: Arguments, out: Output) -> None:
     if (arguments.what == "overlap") != (arguments.column is not None):
-        raise UsageError("a column belongs to overlap, as in: deltalog plot trips overlap km")
+        raise UsageError("only overlap takes a column, and it needs one: deltalog plot trips overlap km")
     if arguments.save is None and (arguments.dark or arguments.replace):
-        raise UsageError("--dark and --replace belong to --save")
+        raise UsageError("--dark and --replace can only be used with --save")
     form = None if arguments.save is None else _FORMATS.get(Path(arguments.save).suffix.lower())
     if arguments.save is not None and (form is None or not out.is_for_people):
-        raise UsageError("--save takes a file whose name ends with .png or .svg, and no --json")
+        raise UsageError(
+            "--save needs a file whose name ends with .png or .svg, and cannot be used with --json"
+        )
     picture, values = _plotted(open_table(arguments), arguments, is_text=form is None)
     if form is not None:
         _save(picture, arguments, form)

@@ -33,8 +33,8 @@ class Refusals(Role):
     def catalog(self, catalog: str | None) -> NoReturn:
         if catalog is None:
             raise UnsupportedFeatureError(
-                "this session was in use before deltalog was enabled in another one, and has no tables of deltalog by "
-                "their names: call deltalog.spark.enable(session) for it, or use paths with load(path) and save(path)"
+                "this session was used before deltalog was enabled in another session, so it cannot find Delta tables "
+                "by name: call deltalog.spark.enable(session) for it, or use paths with load(path) and save(path)"
             )
         raise UnsupportedFeatureError(
             "deltalog defines tables only in its own session catalog, but spark.sql.catalog.spark_catalog is set to "
@@ -43,8 +43,8 @@ class Refusals(Role):
 
     def write(self, directory: str, table: str) -> NoReturn:
         raise InvalidArgumentError(
-            f"the directory {directory} belongs to the Delta table {table}, to which only commits add files: write "
-            "with format('deltalog'), or delete the table first"
+            f"the directory {directory} belongs to the Delta table {table}, whose files are only "
+            "added by commits: write with format('deltalog'), or delete the table first"
         )
 
     def table(self, table: str, reason: str) -> NoReturn:

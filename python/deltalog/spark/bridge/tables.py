@@ -64,8 +64,8 @@ class TableCalls(Role):
             return False
         if asked.wants_version:
             raise InvalidArgumentError(
-                f"the path {asked.path} already names a version: leave out versionAsOf and timestampAsOf, or what is "
-                "behind the path"
+                f"the path {asked.path} already names a version: leave out versionAsOf and timestampAsOf, or the "
+                "version in the path"
             )
         return True
 

@@ -1,4 +1,4 @@
-"""The commands of `DeltaTable` that a Connect server executes in its session, if its catalog is ours.
+"""The commands of `DeltaTable` that a Connect server with deltalog's catalog executes in its session.
 
 They do the same as in a classic session: executors move data, and names refer to the session's catalog.
 """

@@ -28,7 +28,7 @@ class SourceReads(NamedTuple):
 
     reads_target: bool
     versions: list[int]
-    """The versions of the target that it certainly reads."""
+    """The versions of the target that the source certainly reads."""
 
 
 def may_query(spark: SparkSession, value: str | Column) -> bool:

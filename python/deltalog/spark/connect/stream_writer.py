@@ -120,7 +120,7 @@ class StreamWriter(DataSourceStreamWriter, DataSourceArrowWriter):
         )
         if query is None or batch is None:
             raise InvalidArgumentError(
-                "a batch is written by a streaming query of Spark, which has an id; use write for other rows"
+                "a batch can only be written by a streaming query of Spark, which has an id; use write for other rows"
             )
         if query in recorded and int(batch) <= recorded[query]:
             return BatchMessage(query, token, None, is_repeated=True)
@@ -129,7 +129,7 @@ class StreamWriter(DataSourceStreamWriter, DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # type: ignore[override]  # noqa: N803
         found = _found(messages)
         if len(found) != len(messages) or not found:
-            raise InvalidArgumentError("a task of the batch has not said what it has written")
+            raise InvalidArgumentError("a task of the batch has not reported its files")
         query, token = found[0].query, found[0].token
         if any(message.is_repeated for message in found):
             _log.info(

@@ -22,7 +22,7 @@ def values_argument(values: object, name: str) -> Values:
         raise wrong_argument(name, values, _EXPECTED)
     for column, value in values.items():
         if not is_text(column):
-            raise wrong_argument(name, values, "the names of columns as text")
+            raise wrong_argument(name, values, "the names of columns as strings")
         if not (is_text(value) or is_of_spark(value, Column)):
             raise wrong_argument(f"{name}[{column!r}]", value, "SQL text or a Column")
     return values

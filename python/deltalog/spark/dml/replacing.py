@@ -42,10 +42,10 @@ def check(options: Options, overwrites: bool) -> None:
     using = options.replace_using
     name = "replaceUsing" if using is not None else "replaceOn"
     if using is None and options.replace_on is None:
-        raise InvalidArgumentError("the option targetAlias is for replaceOn")
+        raise InvalidArgumentError("the option targetAlias only applies to replaceOn")
     if not overwrites:
         raise InvalidArgumentError(
-            f"the option {name} is for the mode overwrite: other writes do not replace rows"
+            f"the option {name} needs the mode overwrite: other writes do not replace rows"
         )
     if options.base_version is not None:
         raise InvalidArgumentError(f"the options {name} and baseVersion cannot be used together")
@@ -62,4 +62,4 @@ def check(options: Options, overwrites: bool) -> None:
             f"the options {name} and overwriteSchema cannot be used together: the rows that stay have the old schema"
         )
     if options.target_alias is not None and using is not None:
-        raise InvalidArgumentError("the option targetAlias is for replaceOn")
+        raise InvalidArgumentError("the option targetAlias only applies to replaceOn")

@@ -81,7 +81,8 @@ class ThreadClient(GatewayClient):  # type: ignore[misc]
 
 def thread_client(client: Any) -> Any:
     """Returns a client of py4j that can give a thread a connection of its own. The client of pinned threads always
-    does; the other one becomes a `ThreadClient`."""
+    does; the other client becomes a `ThreadClient`.
+    """
     with _lock:
         if not isinstance(client, JavaClient | ThreadClient):
             client._own = _Own()

@@ -121,8 +121,8 @@ def _warn(spark_version: str, lost: dict[str, str]) -> None:
     """Warns that the statements of some feature groups are refused, and names the symbols that are missing."""
     named = "; ".join(f"{group}, for which {symbols} is missing" for group, symbols in lost.items())
     warn_caller(
-        f"this build of Spark {spark_version} lacks what some feature groups of deltalog need, whose statements are "
-        f"refused: {named}",
+        f"this build of Spark {spark_version} lacks symbols that some feature groups of deltalog need; their "
+        f"statements are refused: {named}",
         RuntimeWarning,
     )
 
@@ -134,7 +134,7 @@ def jar_of(spark_version: str) -> Path:
     if found is None:
         known = ", ".join(f"{major}.{minor}" for major, minor in jars)
         raise ClassesError(
-            f"this installation of deltalog has no jar for Spark {spark_version}, but for {known}"
+            f"this installation of deltalog has no jar for Spark {spark_version}, only for {known}"
         )
     return found
 

@@ -264,7 +264,7 @@ def planner_of(key: str) -> Planner:
             return BatchPlanner(found.stream, parts.table, parts.batch)
         if parts.batch.is_tracked:
             raise InvalidArgumentError(
-                "a batch of a stream that notes its schemas can be read only as long as its query runs "
+                "a batch of a stream that records its schemas can only be read while its query runs "
                 f"(table {parts.table.uri})"
             )
     planner = _opened(parts)

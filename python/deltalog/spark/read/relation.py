@@ -26,7 +26,7 @@ def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
     options.check_read()
     if options.wants_row_ids:
         raise InvalidArgumentError(
-            "rowIds is for Spark Connect: here select _metadata.row_id and _metadata.row_commit_version"
+            "rowIds only works under Spark Connect: here select _metadata.row_id and _metadata.row_commit_version"
         )
     return opened(jvm, session, options, location_of(jvm, session, options))
 
@@ -102,8 +102,8 @@ def reopened_relation(jvm: Jvm, session: Any, key: str, options: Options) -> str
     options.check_read()
     if options.wants_changes:
         raise InvalidArgumentError(
-            "a change data feed has versions of its own: use startingVersion and endingVersion instead of a version "
-            f"of the table (table {options.path})"
+            "a change data feed has its own range of versions: use startingVersion and endingVersion instead of a "
+            f"version of the table (table {options.path})"
         )
     table = key_of(key).table
     roots = roots_of(jvm, session, options) or table.allowed_roots

@@ -61,8 +61,8 @@ def relocated(jvm: Jvm, session: Any, options: Options, location: str) -> str:
     new = open_snapshot(jvm, session, Options({**options.values, "path": location}))
     if of_query(old) != of_query(new) or old.partition_columns != new.partition_columns:
         raise SchemaMismatchError(
-            f"the table {new.uri} has other columns or partitions than {old.uri}: drop the table, and create it "
-            "with the other location"
+            f"the columns or partitions of the table {new.uri} differ from {old.uri}: drop the table, and create it "
+            "with the new location"
         )
     return path_of(jvm, session, new.uri)
 

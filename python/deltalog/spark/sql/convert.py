@@ -108,7 +108,7 @@ class Entry(NamedTuple):
         """Raises an error if the table would have other rows, or another layout, as a Delta table."""
         if self.is_bucketed:
             raise UnsupportedFeatureError(
-                f"the table {self.name} is bucketed, which no Delta table is: write its rows to a new table"
+                f"the table {self.name} is bucketed, but Delta tables cannot be bucketed: write its rows to a new table"
             )
         known = {*_HARMLESS, *Options(self.options).hadoop}
         others = sorted(name for name in self.options if name.lower() not in known)
@@ -119,8 +119,8 @@ class Entry(NamedTuple):
             )
         if self.is_of_hive and not _reads_parquet(self.session):
             raise UnsupportedFeatureError(
-                f"Hive reads the table {self.name}, perhaps otherwise than Spark: set {_HIVE} to true, and look at its "
-                "rows, before it is converted"
+                f"Hive reads the table {self.name}, and may return other rows than Spark: set {_HIVE} to true, and "
+                "check its rows, before it is converted"
             )
         if self.elsewhere:
             raise UnsupportedFeatureError(

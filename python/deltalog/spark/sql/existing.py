@@ -32,9 +32,9 @@ def check_vacant(jvm: Jvm, session: Any, location: Location, name: str) -> None:
     if found is None or table_exists(location.uri, location.storage_options):
         return
     raise InvalidArgumentError(
-        f"the table {name} cannot be created at {location.uri}, which is not empty and no Delta table, as it has "
-        f"{found!r}: choose an empty directory, or make a table of files of Parquet with CONVERT TO DELTA; if a "
-        "creation that was interrupted left these files, delete them"
+        f"the table {name} cannot be created at {location.uri}, which is not a Delta table but contains "
+        f"files, such as {found!r}: choose an empty directory, or turn Parquet files into a table with CONVERT TO "
+        "DELTA; if a statement that was interrupted left these files, delete them"
     )
 
 

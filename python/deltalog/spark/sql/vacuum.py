@@ -40,7 +40,7 @@ def is_lite(mode: str | None, default: bool) -> bool:
     if mode is None:
         return default
     if mode.upper() not in ("LITE", "FULL"):
-        raise InvalidArgumentError(f"a VACUUM is LITE or FULL, not {mode!r}")
+        raise InvalidArgumentError(f"the type of a VACUUM is LITE or FULL, not {mode!r}")
     return mode.upper() == "LITE"
 
 

@@ -70,7 +70,9 @@ class Batch(NamedTuple):
     def of_json(cls, text: str) -> "Batch":
         parts = json.loads(text)
         if parts["query"] is None:
-            raise InvalidArgumentError("a batch is written by a streaming query of Spark, which has an id")
+            raise InvalidArgumentError(
+                "a batch can only be written by a streaming query of Spark, which has an id"
+            )
         return cls(Stream.of_parts(parts), parts["query"], parts["number"])
 
     @property
@@ -101,8 +103,8 @@ def start(jvm: Jvm, session: Any, options: Options, stream: Stream, *, creates: 
 def _check(options: Options, stream: Stream) -> None:
     if stream.mode not in _MODES:
         raise UnsupportedFeatureError(
-            f"deltalog does not have the output mode {stream.mode.lower()}, only append and complete: to change rows, "
-            "use foreachBatch with a MERGE"
+            f"deltalog does not support the output mode {stream.mode.lower()}, only append and complete: to change "
+            "rows, use foreachBatch with a MERGE"
         )
     options.check_stream_write(is_complete=stream.mode == _COMPLETE)
     ensure_known(options, WRITING)

@@ -76,7 +76,7 @@ def check(options: Options, refused: Mapping[str, str] | None = None) -> None:
         if name in spelled_refused:
             spelled, instead = spelled_refused[name]
             raise UnsupportedFeatureError(
-                f"a stream of the Python data source does not have the option {spelled} (table {options.path}); "
+                f"streams of the Python data source do not support the option {spelled} (table {options.path}); "
                 f"{instead}"
             )
         if name in _WRONG:
@@ -86,12 +86,12 @@ def check(options: Options, refused: Mapping[str, str] | None = None) -> None:
             )
         if name == _EVENT_TIME.lower():
             raise UnsupportedFeatureError(
-                f"the option {_EVENT_TIME} is only known to Databricks (table {options.path}); leave it out"
+                f"the option {_EVENT_TIME} only works on Databricks (table {options.path}); leave it out"
             )
     ensure_known(options, _NAMES)
     if is_tracked(options) and options.is_true("failOnDataLoss") is False:
         raise InvalidArgumentError(
-            "a stream that notes schemas (schemaTrackingLocation) cannot pass over commits that were cleaned up, as "
+            "a stream that records schemas (schemaTrackingLocation) cannot skip commits that were cleaned up, because "
             f"one of them may have changed the schema (table {options.path}); leave out failOnDataLoss"
         )
 
@@ -105,7 +105,7 @@ def arguments_of(options: Options, bound: Bound) -> tuple[StreamArguments, Strea
 
 
 def content_of(options: Options, bound: Bound) -> StreamArguments:
-    """Returns what a stream with these options reads. `tracking` is not set."""
+    """Returns which versions and rows a stream with these options reads; `tracking` is not set yet."""
     flags = {name: options.is_true(name) for name in _FLAGS}
     start_version, start_timestamp_ms, starts_with_next = _start(options, bound)
     changes = "refuse"

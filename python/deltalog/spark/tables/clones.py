@@ -67,7 +67,7 @@ class Clones(TableHandle):
     ) -> _Table:
         """Clones the version that was the newest at a time, as `clone` does."""
         if timestamp is None:
-            raise InvalidArgumentError("the time must be text such as '2025-01-31 12:00:00'")
+            raise InvalidArgumentError("the time must be a string such as '2025-01-31 12:00:00'")
         return self._cloned(target, isShallow, replace, properties, timestamp=timestamp)
 
     def _cloned(
@@ -106,8 +106,8 @@ class Clones(TableHandle):
         path = path_in(target)
         if path is None and not has_our_catalog(self._spark):
             raise UnsupportedFeatureError(
-                f"under Spark Connect a clone has a path, and no name such as {target}: the catalog of the server "
-                "is not deltalog's"
+                f"under Spark Connect, a clone needs a path instead of a name such as {target}, because the catalog of "
+                "the server is not deltalog's"
             )
         if path is None:
             self._check_nameable(target)
@@ -130,8 +130,8 @@ class Clones(TableHandle):
         """
         if self._reached_by():
             raise UnsupportedFeatureError(
-                f"the clone {target} of a table whose store is reached by options of its own cannot have a name, "
-                "because its entry in the catalog would not have them: set them in the session, or name a path"
+                f"the clone {target} needs a path instead of a name, because the table was opened with storage "
+                "options, which an entry in the catalog cannot store: use a path, or set the options in the session"
             )
 
     def _clone_at(self: _Table, path: str, is_shallow: bool) -> _Table:

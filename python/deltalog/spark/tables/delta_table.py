@@ -119,7 +119,7 @@ class DeltaTable(Maintenance, Clones):
         if is_connect(sparkSession) and not has_our_catalog(sparkSession):
             if path is None:
                 raise InvalidArgumentError(
-                    f"under Spark Connect, what can be converted is named parquet.`/path`, not {identifier!r}"
+                    f"under Spark Connect, a directory to convert is written as parquet.`/path`, not {identifier!r}"
                 )
             schema = None if columns is None else sparkSession.createDataFrame([], columns).schema.json()
             zone = str(sparkSession.conf.get("spark.sql.session.timeZone"))

@@ -227,5 +227,5 @@ class DeltaOptimizeBuilder:
 
 def _feature(name: Any) -> str:
     if not isinstance(name, str):
-        raise InvalidArgumentError(f"the name of a feature must be text, not {name!r}")
+        raise InvalidArgumentError(f"the name of a feature must be a string, not {name!r}")
     return name

@@ -159,7 +159,7 @@ class DeltaMergeBuilder:
         """Adds a clause to the clauses of its kind; the first one whose condition is true applies."""
         if clauses and clauses[-1].condition is None:
             refused = InvalidArgumentError(
-                f"the clause for {clauses[-1].action} has no condition, so that no clause of its kind can follow it"
+                f"the clause for {clauses[-1].action} has no condition, so no clause of its kind can follow it"
             )
             raise hinted(refused, "give it a condition, or make it the last one")
         clauses.append(clause)

@@ -54,7 +54,7 @@ def balance(options: Options, settings: Settings, pending: SparkWrite) -> dict[s
         return None
     if not settings.is_adaptive:
         _log.warning(
-            "the rows of a write to the table %s are not shuffled, as optimizeWrite asks for: set "
+            "the rows of a write to the table %s are not shuffled, although optimizeWrite is on: set "
             "spark.sql.adaptive.enabled to true, without which Spark cannot divide rows by their size",
             pending.location,
         )

@@ -246,10 +246,7 @@ public class StructNulls extends GuardedReader {
     return type.isRepetition(Type.Repetition.REPEATED) || type.getLogicalTypeAnnotation() != null;
   }
 
-  /**
-   * Timestamps and dates come last, because Spark may refuse to read old values of these
-   * types.
-   */
+  /** Timestamps and dates come last, because Spark may refuse to read old values of these types. */
   private static int cost(Type type) {
     if (!type.isPrimitive()) {
       return isRepeated(type) ? 1000 : 100 + cost(type.asGroupType().getType(0));

@@ -136,7 +136,7 @@ final class PythonWatch implements Runnable {
   }
 
   private synchronized void end() {
-    // This is also needed after a failure, so that the next call starts another thread.
+    // After a failure, the next call must also start a new thread.
     isRunning = false;
   }
 

@@ -97,7 +97,7 @@ public class RowSearch {
     long position = 0;
     for (int i = 0; i < count; i++) {
       int row = order[i].intValue();
-      // Each number counts the rows from the previous row (inclusive) to this one.
+      // Each number counts the rows from the previous searched row (inclusive) to the current one.
       position = between[i] + (i == firsts[tasks[row]] ? 0 : position);
       out.putInt(12 * row, tasks[row]);
       out.putLong(12 * row + 4, position);
