@@ -55,7 +55,7 @@ fn values(batches: &[RecordBatch]) -> Arc<dyn ExecutionPlan> {
 }
 
 #[tokio::test]
-async fn rows_are_appended_once_and_seen_by_the_next_scan() {
+async fn rows_are_appended_once_and_the_next_scan_returns_them() {
     let table = table([1, 2]);
     let provider = table.provider();
     // All partitions of the input are written.
@@ -116,7 +116,7 @@ async fn an_insert_depends_on_the_rows_that_it_reads_from_the_table() {
 }
 
 #[tokio::test]
-async fn a_statement_that_fails_or_is_dropped_leaves_nothing() {
+async fn an_insert_that_fails_or_is_dropped_leaves_no_files() {
     let table = table([1]);
     let provider = table.provider();
     let files = table.files().len();
@@ -136,7 +136,7 @@ async fn a_statement_that_fails_or_is_dropped_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn what_datafusion_would_get_wrong_is_refused() {
+async fn inserts_that_datafusion_would_get_wrong_are_refused() {
     let table = table([1]);
     let error = planned(&table.provider(), values(&[batch([2])]), InsertOp::Replace).await.unwrap_err();
     assert_eq!(kind(&error), ErrorKind::Unsupported, "{error}");

@@ -110,7 +110,7 @@ async fn a_table_without_files() {
 
 /// A missing file is an error of deltalog with its kind, and does not look like the end of the rows.
 #[tokio::test]
-async fn errors_have_a_kind() {
+async fn a_missing_file_is_an_error_with_its_kind() {
     let table = table();
     let plan = scan(&table.provider(), None, &[], None).await;
     table.remove_data_files();

@@ -328,7 +328,7 @@ mod tests {
 
     /// A writer may truncate a maximum, and not all writers round it up. (Parquet, `Statistics.is_max_value_exact`.)
     #[test]
-    fn a_maximum_that_was_cut_is_that_of_all_texts_that_begin_with_it() {
+    fn a_truncated_maximum_covers_all_strings_that_begin_with_it() {
         let exact = footer(&["abcz"], None);
         assert_eq!(["s = 'abcz'", "s = 'abd'"].map(|sql| is_kept(sql, &exact)), [true, false]);
         let cut = footer(&["abcz"], Some("abc"));
@@ -338,7 +338,7 @@ mod tests {
     /// If the maxima of files were truncated, the greatest maximum may come from a file that does not have the
     /// greatest value. (PROTOCOL, "Per-file Statistics".)
     #[test]
-    fn the_greatest_of_maxima_that_were_cut_may_not_be_that_of_the_greatest_text() {
+    fn the_greatest_truncated_maximum_may_not_come_from_the_greatest_string() {
         let a = "a".repeat(31);
         let footer = footer(&[&format!("{a}?\u{fffd}"), &format!("{a}b")], None);
         assert!(is_kept(&format!("s = '{a}\u{1d11e}'"), &footer));

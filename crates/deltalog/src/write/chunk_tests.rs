@@ -86,7 +86,7 @@ fn written(
 }
 
 #[test]
-fn the_same_rows_in_other_batches_are_the_same_files() {
+fn the_same_rows_in_different_batches_give_the_same_files() {
     let rows = rows(16_000);
     for partition_by in [&[][..], &["p"]] {
         let expected = written(&rows, &[16_000], partition_by);

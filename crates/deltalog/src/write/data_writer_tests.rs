@@ -251,7 +251,7 @@ fn every_special_character_has_its_own_partition() {
 }
 
 #[test]
-fn a_value_too_long_for_a_directory_is_still_in_the_log() {
+fn a_partition_value_too_long_for_a_directory_is_in_the_log() {
     let long = "x".repeat(1000);
     let batch = partitioned(&[(Some(&long), 1)]);
     let (_directory, storage) = table();
@@ -288,7 +288,7 @@ fn files_are_closed_at_their_target_size() {
 /// With many partitions, the memory and the number of open files stay within their limits. No row is lost, and each
 /// partition has one file.
 #[test]
-fn memory_and_handles_are_bounded() {
+fn memory_and_open_files_are_limited() {
     let (_directory, storage) = table();
     let budget = 2 << 20;
     let padding = "x".repeat(100);

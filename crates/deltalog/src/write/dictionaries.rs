@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_of_different_values_has_a_dictionary_in_the_first_file_and_in_each_eighth_after_it() {
+    fn a_column_of_distinct_values_has_a_dictionary_in_every_eighth_file() {
         let dictionaries = Dictionaries::default();
         let all = 20_000;
         assert_eq!(write(&dictionaries, all, 9), [true, true]);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dictionary_of_few_values_pays_although_most_of_it_is_the_values() {
+    fn a_dictionary_of_few_large_values_saves_space() {
         let dictionaries = Dictionaries::default();
         for _ in 0..3 {
             assert_eq!(write(&dictionaries, 5_000, 5_000), [true, true]);

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_counted_while_it_has_pieces() {
+    fn the_memory_of_a_batch_is_counted_while_it_has_pieces() {
         let memory = HeldMemory::default();
         let mut source = source(0..100, &memory);
         assert_eq!(memory.bytes(), 0);
@@ -203,7 +203,7 @@ mod tests {
     /// A few rows must not keep the buffers of their whole batch alive, and a few lists must not keep all values
     /// alive.
     #[test]
-    fn a_few_rows_do_not_keep_a_batch() {
+    fn a_few_rows_do_not_keep_their_whole_batch_in_memory() {
         let memory = HeldMemory::default();
         let lists = (0..1000).map(|row| Some(vec![Some(row); 100]));
         let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists));

@@ -133,7 +133,7 @@ fn files_have_all_ids_and_the_partition_columns_last() {
 }
 
 #[test]
-fn files_of_others_are_compared_with_the_schema() {
+fn files_of_other_writers_are_compared_with_the_schema() {
     let plain = |definition: &TableDefinition| {
         let mut plain = definition.clone();
         plain.configuration.clear();
@@ -153,7 +153,7 @@ fn files_of_others_are_compared_with_the_schema() {
 
 /// "Require writing timestamp columns as int64", "be assigned 32 bit integer identifiers"
 #[test]
-fn a_column_or_part_without_its_id_and_an_int96_are_found() {
+fn missing_field_ids_and_int96_are_found() {
     let spec = spec(&definition(V2)).unwrap();
     let name = |logical: &str| {
         let index = spec.arrow().index_of(logical).unwrap();
@@ -272,7 +272,7 @@ fn timestamps_of_another_unit_or_zone_are_found_in_version_3() {
 /// Readers find columns by name, but Iceberg finds them by id. If two columns in a file had each other's ids, Iceberg
 /// would exchange their values. A file of the mode `id` may have other names.
 #[test]
-fn a_column_is_the_one_with_its_name_whatever_its_id() {
+fn columns_are_matched_by_name_and_not_by_id() {
     let mut definition = definition(V2);
     let long = || StructField::new("other", PrimitiveType::Long, true);
     let fields = definition.schema.fields().iter().cloned().chain([long()]);
@@ -298,7 +298,7 @@ fn a_column_is_the_one_with_its_name_whatever_its_id() {
 
 /// Engines write the partition columns to the files too, so the directories must use different names for them.
 #[test]
-fn the_directories_of_an_engine_have_names_of_their_own() {
+fn an_engine_names_directories_differently_from_columns() {
     let mut definition = definition(V2);
     definition.configuration.insert("delta.columnMapping.mode".to_owned(), "name".to_owned());
     let spec = spec(&definition).unwrap();
@@ -315,7 +315,7 @@ fn the_directories_of_an_engine_have_names_of_their_own() {
 }
 
 #[test]
-fn what_a_version_forbids_is_refused_before_a_file_is_written() {
+fn violations_of_a_version_are_refused_before_files_are_written() {
     for (change, expected) in [
         (("delta.columnMapping.mode", "none"), "not mapped"),
         (("delta.enableDeletionVectors", "true"), "deletion vectors are on"),
@@ -393,7 +393,7 @@ fn copied_rows_have_the_field_ids_of_iceberg_in_version_3() {
 /// Tests the cases of the section "Materialize Partition Columns": the feature is supported, or only the property is
 /// set.
 #[test]
-fn files_have_the_partition_columns_if_the_table_asks_for_them() {
+fn files_contain_the_partition_columns_if_the_table_requires_it() {
     let write = "delta.writePartitionColumnsToParquet";
     let feature = ("delta.feature.materializePartitionColumns", "supported");
     for (properties, expected) in [

@@ -166,7 +166,7 @@ mod tests {
 
     /// Clustering columns always have statistics. (PROTOCOL, "Writer Requirements for Clustered Table".)
     #[test]
-    fn clustering_columns_are_always_among_them() {
+    fn clustering_columns_always_have_statistics() {
         let field = |name: &str| {
             let metadata = format!(r#"{{"delta.columnMapping.physicalName":"{name}1"}}"#);
             format!(r#"{{"name":"{name}","type":"long","nullable":true,"metadata":{metadata}}}"#)

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_counted_as_the_file_counts_them() {
+    fn columns_are_numbered_as_in_the_file() {
         let numbers = |values: [f64; 2]| Arc::new(Float64Array::from(values.to_vec())) as ArrayRef;
         let list = ListArray::from_iter_primitive::<Float64Type, _, _>([Some([Some(f64::NAN)]), None]);
         let inner: ArrayRef = Arc::new(Float32Array::from(vec![f32::NAN, 1.0]));

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_come_back_in_any_order() {
+    fn rows_can_be_read_back_in_any_order() {
         let directory = tempfile::tempdir().unwrap();
         let mut overflow = Overflow::new(directory.path().to_owned());
         let (first, second) = (rows(&[Some("a"), None, Some("é")]), rows(&[Some(""), Some("b")]));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_cannot_be_used_is_named() {
+    fn errors_name_a_directory_that_cannot_be_used() {
         let directory = tempfile::tempdir().unwrap();
         let gone = directory.path().join("gone");
         let error = Overflow::new(gone.clone()).write(&rows(&[None])).unwrap_err();

@@ -149,7 +149,7 @@ proptest! {
 
 /// Files reach their target size. Files that do not all fit in memory are written while rows are still being added.
 #[test]
-fn the_number_of_files_is_that_of_their_bytes() {
+fn the_number_of_files_follows_from_their_size() {
     let sorted: Vec<usize> = (0..36_000).map(|row| row / 12_000).collect();
     let rows = rows(&sorted, 400);
     let target = 2 << 20;
@@ -232,7 +232,7 @@ fn rows_of_every_type_can_wait() {
 /// No file is started for a few rows, so only the temporary file is open.
 #[cfg(target_os = "linux")]
 #[test]
-fn many_partitions_need_few_handles() {
+fn many_partitions_need_few_open_files() {
     let place = Place::new();
     let partitions: Vec<usize> = (0..8_000).map(|row| row * 7919 % 2_000).collect();
     let rows = rows(&partitions, 40);
@@ -248,7 +248,7 @@ fn many_partitions_need_few_handles() {
 /// At the end of the write, at most the maximum number of files is open, and each partition has one file.
 #[cfg(target_os = "linux")]
 #[test]
-fn completing_many_partitions_needs_few_handles() {
+fn completing_many_partitions_needs_few_open_files() {
     let place = Place::new();
     let rows = rows(&(0..4_000).map(|row| row * 7919 % 80).collect::<Vec<_>>(), 40);
     let mut writer = place.writer(&rows, place.options(100_000));
@@ -271,7 +271,7 @@ fn completing_many_partitions_needs_few_handles() {
 /// The temporary file has no name, so it always disappears with the writer.
 #[cfg(target_os = "linux")]
 #[test]
-fn nothing_is_left_of_the_temporary_file() {
+fn the_temporary_file_disappears() {
     let place = Place::new();
     let rows = rows(&(0..2_000).map(|row| row % 5).collect::<Vec<_>>(), 40);
     let begin = || {
@@ -305,7 +305,7 @@ fn nothing_is_left_of_the_temporary_file() {
 /// If the temporary file cannot be written, the write fails with an error that names the directory and says what to
 /// do.
 #[test]
-fn without_a_place_for_rows_nothing_is_written() {
+fn a_write_fails_if_the_temporary_file_cannot_be_written() {
     let place = Place::new();
     let missing = place.temporary.path().join(Uuid::new_v4().to_string());
     let options = WriteOptions { temporary_directory: Some(missing.clone()), ..place.options(10_000) };

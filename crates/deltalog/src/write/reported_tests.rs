@@ -108,7 +108,7 @@ fn files_of_all_tasks_keep_their_order() {
 /// Two tasks of a MERGE may process the same row. The row then matches twice, whether one of them removes it or both
 /// keep it.
 #[test]
-fn rows_that_two_tasks_have_matched_are_found() {
+fn rows_that_two_tasks_match_are_found() {
     let task = |kind: u8, file: i32, rows: &[u32]| {
         let mut record = [file.to_be_bytes(), 0i32.to_be_bytes()].concat();
         RoaringBitmap::from_iter(rows).serialize_into(&mut record).unwrap();

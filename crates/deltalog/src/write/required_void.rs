@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_null_is_found_unless_a_struct_around_it_is_null() {
+    fn a_null_is_found_unless_an_enclosing_struct_is_null() {
         let nested = [ColumnPath::new(["s", "r", "v"])];
         let error = check_required(&rows(None, 2), &nested).unwrap_err().to_string();
         assert!(error.contains("'s.r.v' contains NULL"), "{error}");

@@ -470,7 +470,7 @@ mod tests {
     use crate::runtime::environment::Environment;
 
     #[test]
-    fn the_table_says_how_large_files_become() {
+    fn table_properties_set_the_target_size_of_files() {
         let size = |properties: &[(&str, &str)]| {
             let columns = vec![StructField::new("a", PrimitiveType::Long, true)];
             let mut definition = TableDefinition::new(StructType::try_new(columns).unwrap());

@@ -64,7 +64,7 @@ mod tests {
     use crate::write::task_report::read;
 
     #[test]
-    fn reports_are_read_as_they_were_written() {
+    fn written_reports_are_read_back() {
         let rows = |numbers: &[u64]| numbers.iter().copied().collect::<RoaringTreemap>();
         let removed = BTreeMap::from([(0, rows(&[1, 5, 1 << 40])), (7, rows(&[0]))]);
         let counts = StatementCounts {

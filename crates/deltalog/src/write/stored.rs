@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn files_have_all_but_void_columns_and_fields() {
+    fn void_columns_and_fields_are_not_stored() {
         let (void, x) = (field("v", DataType::Null), field("x", DataType::Int64));
         let inner = field("r", of([void.clone(), x.clone()]));
         let fields: Fields = [void.clone(), field("s", of([x.clone(), void, inner])), x.clone()].into();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_parquet_has_no_form_for_is_refused_with_its_path() {
+    fn types_that_parquet_cannot_represent_are_refused() {
         let (void, x) = (field("v", DataType::Null), field("x", DataType::Int64));
         let only_void = of([void.clone()]);
         let mixed = of([void, x.clone()]);

@@ -318,7 +318,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn another_form_is_refused_by_name() {
+    fn another_version_of_the_format_is_refused() {
         let message = |report: &[u8]| read(&block(report)).unwrap_err().to_string();
         assert!(message(&[2]).contains("in the form 2"), "{}", message(&[2]));
         let unknown = [&[VERSION, 9][..], &block(b"x")].concat();

@@ -84,7 +84,7 @@ mod tests {
 
     /// Spark evaluates all functions of this crate, except those whose value differs from row to row.
     #[test]
-    fn all_functions_of_this_crate_are_allowed_but_random_ones() {
+    fn all_functions_are_allowed_except_random_ones() {
         let (always, by_statement) = rule_functions();
         let missing: Vec<_> = function_names()
             .into_iter()
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_that_see_more_than_their_arguments_are_not_allowed() {
+    fn functions_that_read_more_than_their_arguments_are_not_allowed() {
         let (always, by_statement) = rule_functions();
         let outside = "java_method reflect try_reflect input_file_name input_file_block_start current_user user \
                        session_user current_catalog current_database current_schema current_path current_timezone \

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_those_of_the_schema_in_their_order() {
+    fn fields_match_the_schema_by_position() {
         let limits = |text: &str, names: &[&str]| Limit::parse(text, &fields(names)).unwrap();
         let second = Some(Limit::Struct(vec![(1, exactly(2))]));
         assert_eq!(limits("struct<a b:string,`c``d:e`:char(2)>", &["a b", "c`d:e"]), second);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_type_or_does_not_fit_is_corrupt() {
+    fn descriptions_that_are_invalid_or_do_not_fit_are_corrupt() {
         let string = column(r#""string""#);
         for text in
             ["", "char", "char(x)", "char(3", "char(3) x", "array<char(3)", "struct<a>", "map<string>"]

@@ -81,7 +81,7 @@ fn a_row_for_which_a_check_has_no_value_is_an_error() {
 }
 
 #[test]
-fn what_cannot_be_evaluated_is_refused_by_name() {
+fn conditions_that_cannot_be_evaluated_are_refused() {
     for (sql, part) in [
         ("n", "not boolean"),
         ("x > 1", "there is no column x"),
@@ -160,7 +160,7 @@ fn all_expressions_of_a_table_are_found() {
 }
 
 #[test]
-fn what_is_not_of_the_protocols_form_is_corrupt() {
+fn metadata_with_an_invalid_form_is_corrupt() {
     for metadata in [
         r#"{"delta.invariants":"x > 3"}"#,
         r#"{"delta.invariants":7}"#,
@@ -217,7 +217,7 @@ mod filling {
     }
 
     #[test]
-    fn a_missing_column_gets_its_default_value_and_a_given_null_remains() {
+    fn a_missing_column_gets_its_default_value_and_a_given_null_is_kept() {
         let fields = [
             field("a", "integer", r#"{"CURRENT_DEFAULT":"40 + 2"}"#),
             required("b", "string", r#"{"CURRENT_DEFAULT":"'x'"}"#),
@@ -263,7 +263,7 @@ mod filling {
     }
 
     #[test]
-    fn lengths_are_kept_as_spark_does() {
+    fn strings_are_padded_or_refused_as_in_spark() {
         let of = |kind: &str| field("v", "string", &format!(r#"{{"__CHAR_VARCHAR_TYPE_STRING":"{kind}"}}"#));
         let apply = |kind: &str, value: &str| {
             let batch = filled(&[of(kind)], &[("v", strings(&[Some(value), None]))])?;
@@ -292,7 +292,7 @@ mod filling {
     }
 
     #[test]
-    fn the_schema_of_the_rows_is_that_of_the_table() {
+    fn filled_rows_have_the_schema_of_the_table() {
         let (schema, rules) = rules(&[required("a", "integer", r#"{"CURRENT_DEFAULT":"1"}"#)]).unwrap();
         let table = Arc::new(schema.to_arrow().unwrap());
         let constraints = rules.bind(&schema, "UTC").unwrap();

@@ -303,7 +303,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(6_000))]
 
     #[test]
-    fn pruning_drops_only_what_cannot_match(files in files(), predicate in predicates()) {
+    fn pruning_only_drops_files_that_cannot_match(files in files(), predicate in predicates()) {
         let bound = bound(&predicate);
         let kept = prune(&bound, &Bounds(&files)).unwrap();
         for (i, file) in files.iter().enumerate() {
@@ -333,7 +333,7 @@ proptest! {
 
 /// Exact statistics must lead to dropped files. Without this test, pruning that keeps all files would pass.
 #[test]
-fn pruning_drops_what_bounds_disprove() {
+fn pruning_drops_files_that_the_bounds_rule_out() {
     let file = |places: &[Option<u32>]| File {
         rows: places.iter().map(|place| vec![*place; pools().len()]).collect(),
         quality: vec![Quality::Exact; pools().len()],

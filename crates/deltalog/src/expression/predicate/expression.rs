@@ -336,7 +336,7 @@ mod tests {
     use super::is_constant;
 
     #[test]
-    fn constants_are_told_from_what_is_computed() {
+    fn constants_are_distinguished_from_computed_values() {
         for sql in ["1", "-1", "+2L", "- 1.5", "'a'", "x'00'", "TRUE", "null", "DATE '2024-01-01'", "1e3"] {
             assert!(is_constant(sql), "{sql}");
         }

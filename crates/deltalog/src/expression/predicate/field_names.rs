@@ -85,7 +85,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn an_exact_match_goes_before_one_in_another_case() {
+    fn an_exact_match_takes_precedence_over_one_that_ignores_case() {
         let fields = ["a", "B", "b", "Ç"].map(|name| Arc::new(Field::new(name, DataType::Null, true)));
         let names = FieldNames::new(&fields);
         let found = ["a", "A", "b", "B", "ç", "c"].map(|name| names.find(name));
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(FieldNames::new(&fields).find("Xy"), None);
     }
     #[test]
-    fn a_text_may_be_the_path_of_a_field() {
+    fn a_string_may_be_the_path_of_a_field() {
         let field = |name: &str, of: DataType| Arc::new(Field::new(name, of, true));
         let of = |fields: Vec<FieldRef>| DataType::Struct(fields.into());
         let fields = [

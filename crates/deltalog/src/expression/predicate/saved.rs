@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saved_condition_is_the_same() {
+    fn a_saved_condition_is_restored_unchanged() {
         let texts = [
             "a = 1 AND b IN ('x', 'it''s', '\\\\', 'ß') OR NOT (c IS NULL)",
             "t < TIMESTAMP '2024-03-31 01:30:00'",

@@ -57,7 +57,7 @@ fn on_a_small_stack(work: impl FnOnce() + Send + 'static) {
 }
 
 #[test]
-fn an_operand_is_used_twice_without_doubling() {
+fn using_an_operand_twice_does_not_double_the_tree() {
     on_a_small_stack(|| {
         let rows = rows();
         for kind in KINDS {
@@ -91,7 +91,7 @@ fn an_operand_is_used_twice_without_doubling() {
 
 /// Forms that name an operand once have the same values as equivalent forms that repeat it.
 #[test]
-fn shared_operands_have_the_values_of_copies() {
+fn a_shared_operand_gives_the_same_values_as_a_repeated_one() {
     for (shared, copied) in [
         ("nullif(a + b, 0)", "CASE WHEN a + b = 0 THEN NULL ELSE a + b END"),
         ("nullif(a, b)", "CASE WHEN a = b THEN NULL ELSE a END"),

@@ -150,7 +150,7 @@ fn spark_literals_are_parsed() {
 }
 
 #[test]
-fn computed_values_are_written_as_they_are_read() {
+fn computed_values_are_written_as_they_are_parsed() {
     for sql in [
         "a + b * 2 > (a + b) * 2",
         "(a DIV 2) = 1L AND ~ a & 3 | b ^ c <> 1S",
@@ -422,7 +422,7 @@ fn a_column_in_double_quotes_is_refused_everywhere() {
 }
 
 #[test]
-fn chains_are_not_nesting() {
+fn a_chain_is_a_single_level_of_nesting() {
     for column in ["a", "`a`"] {
         let all = |count: usize| vec![format!("{column} > 1"); count].join(" AND ");
         // Pruning can still use each of the conditions.
@@ -491,7 +491,7 @@ fn a_chain_of_any_length_needs_no_stack() {
 }
 
 #[test]
-fn chains_bind_from_the_left() {
+fn chains_are_evaluated_from_left_to_right() {
     let schema = Schema::new(vec![Field::new("a", DataType::Int64, true)]);
     for sql in [
         "a - 1 - 2",

@@ -86,7 +86,7 @@ mod tests {
 
     /// The expected strings are the ones that the JVM implementation writes.
     #[test]
-    fn predicates_are_json_in_text() {
+    fn predicates_are_recorded_as_json_strings() {
         let described = |statement: Statement| statement.describe(Operation::default()).parameters;
         assert_eq!(described(Statement::Delete { predicate: None })["predicate"], "[]");
         let delete = Statement::Delete { predicate: Some("a = 'x\"'".to_owned()) };

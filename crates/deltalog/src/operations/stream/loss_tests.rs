@@ -66,7 +66,7 @@ fn delete_commit(table: &Table, version: u64) {
 }
 
 #[test]
-fn the_error_names_a_snapshot_that_was_cleaned_up_before_it_was_read() {
+fn an_error_says_that_the_first_snapshot_was_cleaned_up() {
     let mut table = table(2);
     let first = stream(&table, options());
     let end = first.latest(None, one_file()).unwrap().unwrap();
@@ -165,7 +165,7 @@ fn a_batch_whose_last_commits_are_missing_is_refused() {
 }
 
 #[test]
-fn a_batch_is_read_immediately_although_the_stream_has_just_looked() {
+fn a_batch_is_read_at_once_even_if_the_stream_has_just_looked_for_versions() {
     let mut table = table(1);
     let reader = stream(&table, StreamOptions::new().pause(Duration::from_secs(3_600)));
     let start = latest(&reader, None).unwrap().unwrap();
@@ -228,7 +228,7 @@ fn mapped(names: &[&str]) -> Value {
 }
 
 #[test]
-fn under_column_mapping_a_start_whose_schema_was_cleaned_up_is_refused() {
+fn with_column_mapping_a_start_without_a_known_schema_is_refused() {
     let mut table = Table::empty();
     let features = json!(["columnMapping"]);
     table.commit(vec![

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_not_offsets_are_refused() {
+    fn strings_that_are_not_offsets_are_refused() {
         let offset = |version: i64, index: i64| {
             let table = r#""reservoirId":"a","reservoirVersion":3"#;
             format!(r#"{{"sourceVersion":{version},{table},"index":{index},"isStartingVersion":false}}"#)

@@ -206,7 +206,7 @@ proptest! {
     /// Reading with a predicate returns the same rows as filtering the whole feed, regardless of the
     /// statistics in the actions.
     #[test]
-    fn pruned_reading_agrees_with_filtering_afterwards(
+    fn pruned_reads_return_the_same_rows_as_filtering_afterwards(
         steps in prop::collection::vec((step(), stats()), 1..12), asked in asked(), from: prop::sample::Index,
     ) {
         let (mut table, mut live, mut next_id) = (Table::new(), Vec::new(), 0);

@@ -301,7 +301,7 @@ fn columns_with_reserved_names_are_refused() {
 }
 
 #[test]
-fn missing_commits_are_named() {
+fn errors_name_missing_commits() {
     let mut table = small();
     let path = table.write_ids(&[30]);
     table.commit(vec![table.add(&path)]);
@@ -464,7 +464,7 @@ fn commits_are_read_in_parallel_and_the_first_error_is_reported() {
 /// A logical file is removed by its path and its deletion vector ("Action Reconciliation"). Changes of whole files
 /// need no `cdc` file ("Writer Requirements for AddCDCFile").
 #[test]
-fn our_own_writes_are_in_the_feed() {
+fn writes_of_this_crate_are_in_the_feed() {
     let mut table = small();
     let path = table.write_ids(&[40, 41, 42]);
     let vector = table.vector(&BTreeSet::from([0, 2]));

@@ -194,7 +194,7 @@ fn count(table: &Table, sql: &str) -> crate::Result<usize> {
 /// The pages of the file cannot be read, so the test shows for which columns the Bloom filters suffice. There are
 /// enough distinct values for columns to be larger than their filters.
 #[test]
-fn filters_are_used_for_values_of_one_form_only() {
+fn filters_are_only_used_for_values_with_a_single_binary_form() {
     let numbers = (0..8000).map(|row| (row * row / 7 + row) % 200 - 100);
     let numbers: Vec<Option<i64>> = numbers.map(|n| Some(n).filter(|n: &i64| n.rem_euclid(5) != 1)).collect();
     let table = table(&numbers, 10_000, false);
@@ -317,7 +317,7 @@ proptest! {
 
     /// A filtered scan must return the rows of a whole scan for which the predicate is true.
     #[test]
-    fn filtered_scans_return_the_rows_of_whole_scans(
+    fn scans_with_bloom_filters_return_all_matching_rows(
         numbers in prop::collection::vec(prop::option::of(-12i64..12), 1..300),
         group_rows in 20usize..200,
         has_statistics: bool,

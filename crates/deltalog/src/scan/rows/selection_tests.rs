@@ -105,7 +105,7 @@ fn sparse_and_dense_deletions_are_applied_to_many_rows() {
 }
 
 #[test]
-fn errors_of_vectors_name_the_data_file_and_the_vector_file() {
+fn errors_name_the_data_file_and_its_deletion_vector_file() {
     let mut table = Table::new(vec![field("id", DataType::Int64)]);
     table.write(vec![("id", ints(0..10))]);
     table.files[0].rows = FileRows::Live(vectors(&table, &[[3, 10].into()]).remove(0));

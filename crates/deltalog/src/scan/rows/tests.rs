@@ -411,7 +411,7 @@ proptest! {
     /// Row groups and pages are skipped only if nothing in them matches. A scan with a predicate therefore returns
     /// the same rows as filtering the result of a full scan.
     #[test]
-    fn pruned_reading_agrees_with_filtering_afterwards(
+    fn pruned_reads_return_the_same_rows_as_filtering_afterwards(
         numbers in prop::collection::vec(0..10u8, 0..24), group_rows in 1..17usize,
         batch_rows in 1..9usize, nested: bool, lists_nan: bool,
     ) {

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_in_each_other_s_place_are_refused() {
+    fn overlapping_elements_are_refused() {
         // Each array has two elements, and both of them are the next array.
         let mut value = vec![0];
         for _ in 0..VARIANT_LEVELS - 1 {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_left_to_the_decoder() {
+    fn damaged_values_are_left_to_the_decoder() {
         let value = nested(VARIANT_LEVELS);
         for length in (0..value.len()).step_by(97) {
             check_value(&value[..length]).unwrap();

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_rows_of_many_bytes_are_copied() {
+    fn a_few_rows_of_a_large_buffer_are_copied() {
         let long: Vec<String> = (0..10_000).map(|i| format!("{i:0>40}")).collect();
         let all: ArrayRef = Arc::new(StringViewArray::from_iter_values(&long));
         let whole = compact(Arc::clone(&all));

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_batches_wait_in_any_number_and_large_ones_for_the_caller() {
+    fn many_small_batches_may_wait_but_only_few_large_ones() {
         let (waiting, entered) = (Arc::new(Waiting::default()), Arc::new(AtomicUsize::new(0)));
         let is_stopped = Arc::new(AtomicBool::new(false));
         (0..1000).for_each(|_| waiting.enter(1000, &is_stopped));

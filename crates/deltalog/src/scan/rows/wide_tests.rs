@@ -164,7 +164,7 @@ proptest! {
 /// The decoder fails if a batch exceeds the 32-bit offsets of an array. The file is not damaged: the rows are read
 /// again, with fewer rows at once.
 #[test]
-fn rows_beyond_the_offsets_of_an_array_are_read_again() {
+fn rows_that_exceed_the_offsets_of_an_array_are_read_again() {
     let table = table(&[repeated(3000, 500, 1000)]);
     for threads in [1, 4] {
         // 8,192 rows of 500 bytes far exceed the limit of the offsets in this test, which is 64 times the size of a
@@ -190,7 +190,7 @@ fn repeated(rows: usize, length: usize, group_rows: usize) -> Written {
 /// The predicate's columns are kept for the matching rows of a row group, unless they are large. The real size
 /// decides, not the size in the footer.
 #[test]
-fn what_a_predicate_has_read_is_kept_only_if_it_is_small() {
+fn columns_of_a_predicate_are_only_kept_if_they_are_small() {
     let table = table(&[repeated(3000, 500, 1000)]);
     for (predicate, has_ids) in [("text LIKE '1%'", false), ("text LIKE '1%' AND id % 2 = 0", true)] {
         let scan = table.where_(predicate).with_projection(&["id", "text", "inner"]).unwrap();
@@ -231,7 +231,7 @@ fn narrow_rows_after_wide_ones_are_read_many_at_once() {
 
 /// A worker that is ahead of the caller waits if its batches are large, even if the footer understates their size.
 #[test]
-fn what_waits_for_the_caller_is_bounded() {
+fn the_size_of_waiting_batches_is_limited() {
     let table = table(&[repeated(500, 100_000, 1 << 20)]);
     let scan = table.scan().with_projection(&["id", "text"]).unwrap().with_threads(2);
     let scan = RowScan { batch_bytes: BatchBytes::of(1 << 20), ..scan };

@@ -23,7 +23,7 @@ fn values(identities: &Identities, rows: usize) -> Vec<i64> {
 }
 
 #[test]
-fn values_are_beyond_the_mark_and_a_number_of_steps_from_the_start() {
+fn values_are_beyond_the_mark_and_whole_steps_from_the_start() {
     for (start, step, mark, expected) in [
         (1, 1, None, [1, 2, 3]),
         (1, 1, Some(7), [8, 9, 10]),
@@ -47,7 +47,7 @@ fn values_are_beyond_the_mark_and_a_number_of_steps_from_the_start() {
 
 /// Compares the first value with the result of a search through all numbers.
 #[test]
-fn the_first_value_is_the_first_of_all_that_are_beyond_the_mark() {
+fn the_first_value_is_the_nearest_one_beyond_the_mark() {
     for start in -4..5_i64 {
         for step in [-3, -2, -1, 1, 2, 3_i64] {
             for mark in -9..10_i64 {
@@ -61,7 +61,7 @@ fn the_first_value_is_the_first_of_all_that_are_beyond_the_mark() {
 }
 
 #[test]
-fn an_engine_counts_from_the_first_value_and_its_files_tell_the_mark() {
+fn the_files_of_an_engine_determine_the_new_mark() {
     for (start, step, mark, first, written, expected) in [
         (1, 1, Some(7), 8, (9, 30), 30),
         (5, 10, None, 5, (5, 105), 105),
@@ -102,7 +102,7 @@ fn an_overflow_is_refused() {
 }
 
 #[test]
-fn the_mark_moves_to_the_last_value_and_other_metadata_stays() {
+fn the_mark_moves_to_the_last_value_and_other_metadata_is_kept() {
     let schema = schema(&format!(r#"{{"comment":"c","{START}":1,"{STEP}":2,"{EXPLICIT}":true}}"#));
     let identities = Identities::new(vec![IdentityColumn::of(&schema.fields()[0]).unwrap().unwrap()]);
     assert_eq!(identities.marked(&schema).unwrap(), None);
@@ -114,7 +114,7 @@ fn the_mark_moves_to_the_last_value_and_other_metadata_stays() {
 }
 
 #[test]
-fn what_is_not_of_the_protocols_form_is_corrupt() {
+fn metadata_with_an_invalid_form_is_corrupt() {
     for metadata in [
         format!(r#"{{"{START}":1}}"#),
         format!(r#"{{"{START}":1,"{STEP}":0}}"#),
@@ -168,7 +168,7 @@ proptest! {
 }
 
 #[test]
-fn a_writer_beside_others_counts_only_in_a_lane() {
+fn parallel_writers_only_assign_values_of_their_lane() {
     let table = Identities::new(vec![identity(1, 1, None)]);
     let error = table.in_lane(None).take("id", 0).unwrap_err();
     assert!(error.to_string().contains("'id'") && error.to_string().contains("tasks(count)"), "{error}");
@@ -185,7 +185,7 @@ fn a_writer_beside_others_counts_only_in_a_lane() {
 }
 
 #[test]
-fn what_a_writer_of_another_lane_would_have_counted_is_refused() {
+fn values_of_another_lane_are_refused() {
     let lane = |number: u32, of: u32| -> Lane {
         serde_json::from_value(serde_json::json!({"number": number, "of": of})).unwrap()
     };

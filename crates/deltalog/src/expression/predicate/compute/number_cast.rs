@@ -124,7 +124,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(4_000))]
 
         #[test]
-        fn decimals_are_those_of_the_text(number in numbers(), precision in 1u8..=38, scale in 0i8..=38) {
+        fn decimal_casts_agree_with_casts_through_text(number in numbers(), precision in 1u8..=38, scale in 0i8..=38) {
             let cast = floats_to_decimals(&Float64Array::from(vec![number]), precision, scale);
             let expected = rounded_to(&number.to_string(), precision, scale);
             let found = cast.is_valid(0).then(|| cast.value(0));
@@ -132,7 +132,7 @@ mod tests {
         }
 
         #[test]
-        fn floating_point_numbers_are_those_of_the_text((unscaled, scale) in decimals()) {
+        fn casts_to_floats_agree_with_casts_through_text((unscaled, scale) in decimals()) {
             let text = decimal_text(unscaled, scale).unwrap();
             prop_assert_eq!(decimal_to_float(unscaled, scale), text.parse::<f64>().unwrap(), "{}", &text);
             prop_assert_eq!(decimal_to_f32(unscaled, scale), text.parse::<f32>().unwrap(), "{}", &text);
@@ -150,7 +150,7 @@ mod tests {
         }
 
         #[test]
-        fn whole_numbers_are_those_in_range(number in numbers()) {
+        fn numbers_in_range_are_cast_to_whole_numbers(number in numbers()) {
             let array = Float64Array::from(vec![number]);
             let exact = number.is_finite().then_some(number.trunc());
             let short = floats_to_whole(&array, &DataType::Int16).unwrap();

@@ -200,7 +200,7 @@ fn constants_are_computed_once_and_restrict_columns() {
 }
 
 #[test]
-fn what_is_not_defined_names_the_part_and_the_way_out() {
+fn errors_name_the_unsupported_part_and_give_a_hint() {
     let batch = numbers(&[Some(8)], &[Some(0)]);
     for (sql, part) in [
         ("a + 'x'", "(a + 'x') is not supported for values of type BIGINT, STRING"),
@@ -221,7 +221,7 @@ fn what_is_not_defined_names_the_part_and_the_way_out() {
 }
 
 #[test]
-fn parts_have_a_common_type_and_may_be_null() {
+fn elements_have_a_common_type_and_may_be_null() {
     let batch = numbers(&[Some(1), None], &[Some(2), Some(3)]);
     for (sql, expected) in [
         ("array(a, 2.5)", "[[1.0, 2.5], [, 2.5]]"),
@@ -266,7 +266,7 @@ fn parts_have_a_common_type_and_may_be_null() {
 }
 
 #[test]
-fn parts_are_cast_by_name_and_none_is_lost() {
+fn nested_values_are_cast_by_name_without_loss() {
     let batch = numbers(&[Some(1), None, Some(300)], &[Some(2), Some(3), Some(4)]);
     let field = |name: &str, of: DataType, nullable: bool| {
         let id = [("delta.columnMapping.id".to_owned(), "7".to_owned())];

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_that_do_not_exist_are_not_made() {
+    fn make_date_returns_null_for_dates_that_do_not_exist() {
         assert_eq!(make_date(2023, 2, 29), None);
         assert_eq!(make_date(2023, 13, 1), None);
         assert_eq!(make_date(2023, 0, 1), None);

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn common_types_are_symmetric_and_hold_both() {
+    fn common_types_are_symmetric_and_can_hold_both_types() {
         let types = [
             T::Null,
             T::Int8,

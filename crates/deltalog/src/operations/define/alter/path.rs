@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_is_found_and_edited_alone() {
+    fn each_field_can_be_found_and_edited_without_changing_others() {
         let paths: [&[&str]; 8] = [
             &["a"],
             &["S"],

@@ -173,7 +173,7 @@ mod tests {
         /// Only a few keys are kept, including the least and the greatest key, regardless of the number of batches
         /// and the size of the keys.
         #[test]
-        fn few_keys_are_kept_of_many_batches(
+        fn only_a_few_keys_are_kept(
             batches in prop::collection::vec(prop::collection::vec(prop::option::of(0..400_u32), 0..30), 1..40),
             most_bytes in prop::sample::select(vec![1_usize, 200, 1 << 20]),
         ) {

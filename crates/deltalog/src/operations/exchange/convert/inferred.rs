@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_are_those_of_spark() {
+    fn types_are_inferred_as_in_spark() {
         for (values, expected) in [
             (vec!["1", "-2", "+3", "007"], "integer"),
             (vec!["1", "3000000000"], "long"),
@@ -106,7 +106,7 @@ mod tests {
     proptest! {
         /// The result does not depend on the order of the files.
         #[test]
-        fn the_wider_type_has_no_order(
+        fn the_wider_type_does_not_depend_on_the_order(
             values in prop::collection::vec("[0-9]{1,22}|[0-9]\\.[0-9]|20[0-9]{2}-0[1-9]-1[0-9]|[a-c]", 1..5)
         ) {
             let forwards = inferred(values.iter().map(|value| Some(value.as_str())));

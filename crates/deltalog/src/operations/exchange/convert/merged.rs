@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_come_in_the_order_of_the_files() {
+    fn columns_have_the_order_in_which_files_first_list_them() {
         let merged =
             merge(&schema("b byte, a string, v void"), &schema("c long, b integer, v date")).unwrap();
         assert_eq!(merged, schema("b integer, a string, v date, c long"));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_with_a_value_in_old_rows_are_in_all_files() {
+    fn columns_with_a_value_in_old_rows_must_be_in_all_files() {
         let mut fields = schema("a integer, z integer").fields().to_vec();
         let mut noted = |value: &str| {
             fields[1].metadata = fields[1].metadata.with(EXISTS_DEFAULT, Some(value.into()));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn files_fit_the_columns_that_are_known() {
+    fn files_must_fit_the_declared_columns() {
         let known = schema("a integer, b string, c long");
         for files in ["b string", "c long, a short", "a void, b string, c long"] {
             assert_eq!(given(&known, &schema(files)).unwrap(), known, "{files}");

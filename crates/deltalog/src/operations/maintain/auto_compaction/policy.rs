@@ -56,7 +56,7 @@ mod tests {
     /// As in the JVM connector, the session's setting takes precedence, followed by the old property if it is true,
     /// and then by the new property.
     #[test]
-    fn who_decides() {
+    fn the_session_decides_before_the_table() {
         let (old, new) = ("delta.autoOptimize", "delta.autoOptimize.autoCompact");
         for (properties, by_table) in [
             (&[][..], false),

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_differ_are_noticed_and_leave_nothing() {
+    fn if_rows_differ_the_new_files_are_deleted() {
         let directory = tempfile::tempdir().unwrap();
         let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
         let environment = Environment::system();

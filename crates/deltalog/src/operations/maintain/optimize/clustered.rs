@@ -247,7 +247,7 @@ mod tests {
     proptest! {
         /// At most three times the added bytes are written, unless the cubes are small.
         #[test]
-        fn little_is_written_again(new in 40..3_000_u64, mut cubes in prop::collection::vec(1..4_000_u64, 0..40)) {
+        fn few_bytes_are_rewritten(new in 40..3_000_u64, mut cubes in prop::collection::vec(1..4_000_u64, 0..40)) {
             cubes.sort_unstable();
             let part = clustering(false).taking_part(true, new, &cubes);
             prop_assert!(cubes[..part].iter().sum::<u64>() + new <= 3 * new);

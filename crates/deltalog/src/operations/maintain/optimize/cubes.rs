@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_read_back() {
+    fn the_cube_of_a_marked_file_is_read_back() {
         for columns in [&[&["a"][..]][..], &[&["s", "odd.na`me"], &["order"]], &[&["1a"], &["ü"]]] {
             let mut add = Add::default();
             assert_eq!(Cube::of(&add), None);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn other_tags_are_no_cube() {
+    fn a_file_with_other_tags_has_no_cube() {
         let mut add = Add::default();
         cube(&[&["a"]]).mark(&mut add);
         for text in ["a", "[1]", "{}"] {

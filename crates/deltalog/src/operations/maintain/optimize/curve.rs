@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn places_fit() {
+    fn positions_fit_in_128_bits() {
         for dimensions in 1..=MOST_DIMENSIONS {
             let bits = bits(dimensions);
             assert!((4..=16).contains(&bits) && bits as usize * dimensions <= 128, "{dimensions}");

@@ -213,7 +213,7 @@ mod tests {
     proptest! {
         /// The number of a row is its position in a copy of the rows that are not deleted.
         #[test]
-        fn numbers_are_those_of_a_copy(
+        fn numbers_are_positions_in_a_copy(
             rows in 1..200_u64,
             deleted in prop::collection::btree_set(0..200_u64, 0..100),
             asked in prop::collection::btree_set(0..200_u64, 0..20),

@@ -318,7 +318,7 @@ mod tests {
 
     /// Values that are rarer than one rank still differ from a frequent value, whether they are below or above it.
     #[test]
-    fn rare_values_are_told_apart_from_a_frequent_one() {
+    fn rare_values_have_other_ranks_than_a_frequent_one() {
         let values = (0..100_000).map(|row| match row {
             0..5 => None,
             5..10 => Some(5),
@@ -332,7 +332,7 @@ mod tests {
 
     /// Statistics contain 32 characters of a string, with up to four bytes each.
     #[test]
-    fn as_much_of_a_text_counts_as_statistics_have() {
+    fn ranks_use_as_much_of_a_string_as_statistics_contain() {
         let texts = (0..1_000).map(|row| format!("{}{row:04}", "🙂".repeat(28)));
         let ranks = ranks(Arc::new(StringArray::from_iter_values(texts)));
         assert!(ranks.is_sorted_by(|a, b| a < b));

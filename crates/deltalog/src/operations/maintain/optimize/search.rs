@@ -107,7 +107,7 @@ mod tests {
     /// An engine needs minutes to answer. It is therefore asked rarely, for many rows at once, and only once for each
     /// row.
     #[test]
-    fn an_engine_is_asked_for_what_is_not_known() {
+    fn an_engine_is_only_asked_for_unknown_positions() {
         let mut asked = Vec::new();
         let mut locate = |rows: &[(u32, u64)]| {
             asked.push(rows.to_vec());
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_not_found_are_not_known() {
+    fn rows_that_the_engine_does_not_find_remain_unknown() {
         let mut search = RowSearch::none();
         search.look_for([(0, 1)].into_iter()).unwrap();
         assert!(search.positions(&order(), &[(0, 1)], &[9, 9]).unwrap().is_none());

@@ -50,7 +50,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_contains_what_was_inserted(paths in prop::collection::vec("[ab/]{0,4}", 0..60), other in "[ab/]{0,4}") {
+        fn a_path_set_contains_all_inserted_paths(
+            paths in prop::collection::vec("[ab/]{0,4}", 0..60),
+            other in "[ab/]{0,4}",
+        ) {
             let mut set = PathSet::default();
             paths.iter().for_each(|path| set.insert(path));
             let expected: HashSet<&String> = paths.iter().collect();
