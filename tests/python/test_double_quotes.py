@@ -111,7 +111,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> DeltaTable:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_column_in_double_quotes_is_refused(table: DeltaTable, name: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="is a text, because it is in double quotes") as caught:
+    with pytest.raises(InvalidArgumentError, match="is a string, because it is in double quotes") as caught:
         CALLS[name](table)
     assert "in backticks, `" in str(caught.value.hint)
     assert str(caught.value).endswith(str(caught.value.hint))

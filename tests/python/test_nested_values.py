@@ -127,7 +127,7 @@ def test_values_of_sql(tmp_path: Path) -> None:
 REFUSED: dict[str, tuple[str, Any, str]] = {
     "a missing field": ("s", {"x": 1}, "the field 'y' is missing"),
     "a missing field within": ("deep", [[{"a": {"y": None}}]], r"'element\.element\.value\.x' is missing"),
-    "another field": ("s", {"x": 1, "y": None, "q": 1}, "the field 'q' is not one"),
+    "another field": ("s", {"x": 1, "y": None, "q": 1}, "the field 'q' does not exist in the column"),
     "no field": ("s", {}, "the names of the struct's fields"),
     "fields without names": ("s", {1: 2}, "the names of the struct's fields"),
     "a fraction": ("b", [1, 1.5], r"1\.5 in .* would be changed to fit type TINYINT"),
@@ -135,7 +135,7 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "a number that is too large": ("b", [1, 200], r"does not fit the type ARRAY<TINYINT>"),
     "a number beside NaN": ("b", [float("nan")], "has no value for"),
     "a key that is None": ("m", {None: 1}, "a key of a map is NULL"),
-    "a key twice": ("m", [("a", 1), ("a", 2)], "a key is twice in a map"),
+    "a key twice": ("m", [("a", 1), ("a", 2)], "a map has the same key twice"),
     "no pairs": ("m", ["ab"], "a dict, or a list of pairs"),
     "a struct for an array": ("l", {"a": "b"}, "STRUCT<a: STRING> to ARRAY<STRING>"),
     "an array for a number": ("k", [1], "ARRAY<INT> to BIGINT"),

@@ -169,7 +169,7 @@ def test_files_of_a_directory_that_is_not_mounted_are_not_missing(table: DeltaTa
     source = tmp_path / "t"
     source.rename(tmp_path / "elsewhere")
     for dry_run in (True, False):
-        with pytest.raises(UnavailableError, match="is not there, in which files outside of the table are"):
+        with pytest.raises(UnavailableError, match="which has files outside of the table, does not exist"):
             clone.repair(dry_run)
     (tmp_path / "elsewhere").rename(source)
     assert problems(clone) == []

@@ -111,7 +111,7 @@ def test_missing_files(history: DeltaTable, tmp_path: Path) -> None:
     gone = DeltaTable(history.table_uri, version=0).file_uris("part = 'a'")
     for uri in gone:
         Path(uri.removeprefix("file://")).unlink()
-    with pytest.raises(MissingFileError, match="1 of its files are not there any more: part=a/") as missing:
+    with pytest.raises(MissingFileError, match="1 of its files no longer exist: part=a/") as missing:
         history.restore(3)
     assert missing.value.version == 3
     assert history.restore(3, ignore_missing_files=True)["numMissingFiles"] == 1

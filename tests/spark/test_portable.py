@@ -294,7 +294,7 @@ def test_tasks_of_spark_count_identity_columns(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(deltalog.InvalidArgumentError, match="two fragments belong to the task 7"):
         repeated.commit(messages)
     messages = counted(write, 0, 7, 65535)
-    with pytest.raises(deltalog.InvalidArgumentError, match="this task of the write has none"):
+    with pytest.raises(deltalog.InvalidArgumentError, match="this task of the write has no number"):
         counted(write, 65536)
     write.commit(messages)
     found = pa.table(deltalog.DeltaTable(path).to_arrow()).sort_by("id").to_pydict()

@@ -187,7 +187,7 @@ def test_a_condition_that_changes_its_mind_changes_nothing(
 
     spark.udf.register("once", once, "boolean")
     try:
-        with pytest.raises(InvalidArgumentError, match="other values when it is evaluated again"):
+        with pytest.raises(InvalidArgumentError, match="different values when it is evaluated again"):
             spark.sql(f"UPDATE {table} SET s = 'x' WHERE id = 5 AND once(id)")
     finally:
         spark.sql("DROP TEMPORARY FUNCTION once")

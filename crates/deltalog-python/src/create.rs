@@ -46,7 +46,7 @@ pub(crate) fn create_table(
         let schema = match (schema_json, &reader) {
             (Some(json), _) => StructType::from_json(json),
             (None, Some(reader)) => StructType::from_arrow(&reader.schema()),
-            (None, None) => Err(Error::invalid_argument("a table needs a schema, or data that have one")
+            (None, None) => Err(Error::invalid_argument("a table needs a schema, or data that has one")
                 .with_hint("pass schema, such as Schema([Field('id', 'long')]), or data")),
         };
         let mut definition =

@@ -37,8 +37,9 @@ pub(crate) fn default_value(py: Python<'_>, schema_json: &str, sql: &str) -> PyR
         let schema = StructType::from_json(schema_json)?.to_arrow()?;
         let column = schema.field(0);
         let value = DefaultValue::new(column.name(), sql, "UTC").for_all_rows(column.data_type())?;
-        RecordBatch::try_from_iter([("value", value)])
-            .map_err(|error| Error::invalid_argument("a default value is no row").with_source(error))
+        RecordBatch::try_from_iter([("value", value)]).map_err(|error| {
+            Error::invalid_argument("a default value cannot be returned as a row").with_source(error)
+        })
     })?;
     ArrowStream::start(py, rows.schema(), std::iter::once(Ok(rows)))
 }

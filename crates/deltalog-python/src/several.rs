@@ -36,8 +36,8 @@ impl Several {
         let mut items = items.try_iter()?;
         let Some(first) = items.next().transpose()? else {
             return Err(to_python(
-                &Error::invalid_argument("the data are an empty list, so that it has no columns")
-                    .with_hint("pass at least one batch, which may be without rows"),
+                &Error::invalid_argument("the data is an empty list, which has no columns")
+                    .with_hint("pass at least one batch, which may have no rows"),
             ));
         };
         let current = reader_of_item(&first, 1)?;
@@ -54,7 +54,7 @@ impl Several {
             if !have_equal_columns(&self.current.schema(), &self.schema) {
                 return Err(to_python(
                     &Error::invalid_argument(format!(
-                        "item {} of the data has other columns than the first one: {} instead of {}",
+                        "item {} of the data does not have the columns of the first item: {} instead of {}",
                         self.opened,
                         columns(&self.current.schema()),
                         columns(&self.schema)

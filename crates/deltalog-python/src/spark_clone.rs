@@ -42,7 +42,7 @@ fn ended() -> Error {
 fn copied(told: &[u8]) -> Result<Vec<CopiedFile>> {
     let (files, rest) = told.as_chunks::<COPIED>();
     if !rest.is_empty() {
-        return Err(Error::corrupt_data("Spark has told of copies in a way that cannot be read"));
+        return Err(Error::corrupt_data("the list of copied files that Spark returned cannot be read"));
     }
     let file = |told: &[u8; COPIED]| {
         let (number, told) = told.split_first_chunk::<4>()?;

@@ -65,7 +65,7 @@ fn located(function: &Py<PyAny>, rows: &[(u32, u64)]) -> Result<Option<Vec<(u32,
     let answer: Option<Vec<u8>> = Python::attach(|py| {
         let called = function.bind(py).call1((PyBytes::new(py, &asked),));
         called.and_then(|answer| answer.extract()).map_err(|exception| {
-            let message = "Spark could not tell where rows are now that other writers have deleted";
+            let message = "Spark could not find the new places of rows that other writers have deleted";
             Error::new(ErrorKind::Unavailable, message).with_source(exception)
         })
     })?;
@@ -76,7 +76,7 @@ fn located(function: &Py<PyAny>, rows: &[(u32, u64)]) -> Result<Option<Vec<(u32,
     answer
         .map(|answer| {
             let places: Option<Vec<_>> = answer.chunks(12).map(place).collect();
-            places.ok_or_else(|| Error::corrupt_data("Spark has told places of rows that cannot be read"))
+            places.ok_or_else(|| Error::corrupt_data("the places of rows that Spark returned cannot be read"))
         })
         .transpose()
 }

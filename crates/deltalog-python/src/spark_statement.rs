@@ -309,6 +309,6 @@ impl SparkStatement {
 
 /// Returns the error for a statement that found rows to change in a file, but found none when it rewrote the file.
 fn unstable_condition() -> Error {
-    Error::invalid_argument("the condition of the statement has other values when it is evaluated again")
+    Error::invalid_argument("the condition of the statement has different values when it is evaluated again")
         .with_hint("use functions in it that always return the same value for the same row")
 }

@@ -64,7 +64,7 @@ impl Tracking {
                 "type_change" => SchemaChange::TypeChange,
                 _ => {
                     return Err(Error::invalid_argument(format!(
-                        "there is no change of the schema that is called '{change}'"
+                        "'{change}' is not a kind of schema change"
                     ))
                     .with_hint("allow 'rename', 'drop' or 'type_change'"));
                 }
@@ -99,7 +99,7 @@ impl StreamArguments {
             (None, Some(timestamp_ms), false) => Ok(StreamStart::Timestamp(timestamp_ms)),
             (None, None, true) => Ok(StreamStart::Latest),
             _ => Err(Error::invalid_argument(
-                "a stream starts with a version, with a time or with the next commit, and not with several of them",
+                "a stream starts with a version, with a time or with the next commit: choose only one of them",
             )),
         }
     }
@@ -128,7 +128,7 @@ fn handling(name: &str) -> Result<ChangeHandling> {
         "ignore_deletes" => Ok(ChangeHandling::IgnoreDeletes),
         "ignore" => Ok(ChangeHandling::Ignore),
         "skip" => Ok(ChangeHandling::Skip),
-        _ => Err(Error::invalid_argument(format!("streams do not handle changes in this way: {name}"))
+        _ => Err(Error::invalid_argument(format!("'{name}' is not a way to handle changes in a stream"))
             .with_hint("choose 'refuse', 'ignore_deletes', 'ignore' or 'skip'")),
     }
 }

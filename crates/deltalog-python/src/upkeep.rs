@@ -51,7 +51,7 @@ pub(crate) fn environment_with(file_format: Option<&str>) -> Result<Environment>
     let Some(json) = file_format else { return Ok(environment()) };
     let format = serde_json::from_str(json).map_err(|error| {
         Error::invalid_argument(format!("writer_properties cannot be used: {error}"))
-            .with_hint("pass numbers from 0, and texts, as WriterProperties names them")
+            .with_hint("pass the fields of WriterProperties, with non-negative numbers and strings")
     })?;
     Ok(environment().with_file_format(format))
 }

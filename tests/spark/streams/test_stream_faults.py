@@ -80,7 +80,7 @@ WRONG_AT_START: list[tuple[dict[str, Any], type[DeltaError], str]] = [
     ({"maxBytesPerTrigger": "8192p"}, InvalidArgumentError, "maxBytesPerTrigger must be a size"),
     ({"startingVersion": 2**63}, InvalidArgumentError, "startingVersion must be a version number"),
     ({"ignoreDeletes": "yes"}, InvalidArgumentError, "ignoreDeletes must be true or false"),
-    ({"excludeRegex": "(?=a)"}, InvalidArgumentError, "no regular expression"),
+    ({"excludeRegex": "(?=a)"}, InvalidArgumentError, "not a regular expression"),
 ]
 
 
@@ -112,7 +112,7 @@ def test_a_checkpoint_of_another_source_is_refused(spark: SparkSession, tmp_path
     assert ids(batches(files, tmp_path / "cp")) == [[0]]
     error, shown = failure(stream(spark, path), tmp_path / "cp")
     assert isinstance(error, InvalidArgumentError)
-    for text in ("no offset of a stream", "a checkpoint that no other source has used"):
+    for text in ("not an offset of a stream", "a checkpoint that no other source has used"):
         assert text in shown
 
 

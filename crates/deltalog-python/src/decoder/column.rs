@@ -55,7 +55,7 @@ impl Lists {
     /// Ends the current list, after `count` more values.
     fn push(&mut self, count: usize, is_valid: bool) -> std::result::Result<(), String> {
         let end = i32::try_from(count).ok().and_then(|count| self.ends.last().copied()?.checked_add(count));
-        self.ends.push(end.ok_or("there are too many values in lists")?);
+        self.ends.push(end.ok_or("the lists have too many values")?);
         self.valid.push(is_valid);
         Ok(())
     }
@@ -191,7 +191,7 @@ impl Column {
                 if let Some((name, _)) = members.iter().enumerate().find_map(|(at, member)| {
                     members.iter().take(at).any(|(name, _)| *name == member.0).then_some(member)
                 }) {
-                    return Err(format!("the key {} is there twice", shown(name)));
+                    return Err(format!("the key {} occurs twice", shown(name)));
                 }
                 let [key, value] = entry.as_mut();
                 for (name, json) in &members {
@@ -324,7 +324,7 @@ pub(super) fn push_members(
         match (found.next(), found.next()) {
             (None, _) => column.push_null(),
             (Some((_, json)), None) => column.push_json(json),
-            (Some(_), Some(_)) => Err("it is there twice".to_owned()),
+            (Some(_), Some(_)) => Err("it occurs twice".to_owned()),
         }
         .map_err(|wrong| format!("column {}: {wrong}", shown(column.field.name())))?;
     }

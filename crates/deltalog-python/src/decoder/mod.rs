@@ -97,7 +97,7 @@ impl Rows {
         let mut columns: Vec<Column> = Vec::new();
         for name in names {
             if columns.iter().any(|column| column.field.name() == name) {
-                return Err(Error::schema_mismatch(format!("the column {} is there twice", shown(name))));
+                return Err(Error::schema_mismatch(format!("the column {} occurs twice", shown(name))));
             }
             let field = schema.field_with_name(name).map_err(|_| {
                 let known = schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>();
@@ -206,7 +206,7 @@ fn csv_rows<'a>(schema: &Schema, names: impl Iterator<Item = &'a str>) -> Result
     match rows.columns.iter().find(|column| !column.is_simple()) {
         None => Ok(rows),
         Some(column) => Err(Error::unsupported(format!(
-            "column '{}' has values with parts, which CSV cannot have",
+            "column '{}' has nested values, which CSV cannot hold",
             column.field.name()
         ))
         .with_hint("use JSON lines")),

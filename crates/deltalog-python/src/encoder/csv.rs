@@ -31,12 +31,12 @@ impl CsvWriter {
         }
         if null.bytes().any(|byte| byte == delimiter || matches!(byte, b'"' | b'\n' | b'\r')) {
             return Err(Error::invalid_argument(
-                "the text for NULL has the delimiter, a quote or an end of line",
+                "the text for NULL contains the delimiter, a quote or a line end",
             ));
         }
         if let Some(field) = schema.fields().iter().find(|field| field.data_type().is_nested()) {
             return Err(Error::unsupported(format!(
-                "column '{}' has values with parts, which CSV cannot have",
+                "column '{}' has nested values, which CSV cannot hold",
                 field.name()
             ))
             .with_hint("leave it out, or use JSON lines, Parquet or Arrow"));

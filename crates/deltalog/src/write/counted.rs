@@ -25,8 +25,7 @@ pub(super) fn note(metadata: &ParquetMetaData, add: &Add, spec: &TableWriteSpec)
         });
         let (least, greatest) = bounds.ok_or_else(|| {
             Error::corrupt_data(format!(
-                "the file does not tell the least and the greatest value of the identity column '{column}'; nothing \
-                 was committed"
+                "the file has no minimum and maximum of the identity column '{column}'; nothing was committed"
             ))
             .with_hint("let the engine's Parquet writer write the statistics of the column")
         })?;

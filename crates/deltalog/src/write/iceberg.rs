@@ -129,7 +129,7 @@ fn part_fault(
     let repeated = group.get_fields().first().filter(|repeated| repeated.is_group());
     match repeated.and_then(|repeated| repeated.get_fields().get(index)) {
         Some(found) => field_fault(found, part, &place, iceberg),
-        None => Some(format!("'{place}' is not of the standard form of Parquet in the file")),
+        None => Some(format!("'{place}' does not have the standard structure of Parquet in the file")),
     }
 }
 

@@ -189,7 +189,7 @@ fn missing_field_ids_and_int96_are_found() {
         (vec![list(&inner_id, &outer_id)], Some("element' has the field id")),
         (
             vec![format!("optional group {} (LIST) = {} {{ repeated int64 element; }}", l.name(), id(&l))],
-            Some("standard form"),
+            Some("standard structure"),
         ),
     ] {
         let found = message(&fields);

@@ -141,7 +141,7 @@ pub(super) fn read(reports: &[u8]) -> Result<TaskReports<'_>> {
             bin.file = match read.files.len() - before {
                 0 => None,
                 1 => Some(before),
-                count => return Err(malformed(&format!("a bin has become {count} files"))),
+                count => return Err(malformed(&format!("a bin was written as {count} files"))),
             };
             read.bins.push(bin);
         }

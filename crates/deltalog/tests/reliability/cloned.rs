@@ -398,7 +398,7 @@ fn rows_get_ids_of_their_own() {
     cloned(&plain, &to, replace(true)).unwrap();
     let error = cloned(&plain, &to, tracked(true)).unwrap_err();
     assert!(
-        error.kind() == ErrorKind::Unsupported && error.to_string().contains("row tracking cannot begin"),
+        error.kind() == ErrorKind::Unsupported && error.to_string().contains("cannot turn on row tracking"),
         "{error}"
     );
     cloned(&plain, &to, tracked(false)).unwrap();

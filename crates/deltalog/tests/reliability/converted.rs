@@ -264,8 +264,8 @@ fn wrong_partition_columns_are_refused_with_the_paths() {
     let text = "files have different partition columns: p, q in 'p=1/q=x', and p in 'p=2'";
     assert!(kind == ErrorKind::InvalidArgument && message.contains(text), "{message}");
     for (path, text) in [
-        ("p=", "the name of a directory looks like a partition, and is none"),
-        ("p=%FF", "the name of a directory looks like a partition, and is none"),
+        ("p=", "the name of a directory looks like a partition, but is not one"),
+        ("p=%FF", "the name of a directory looks like a partition, but is not one"),
         ("p=1/P=2", "a directory names a partition column twice"),
     ] {
         let (directory, storage) = self::directory();

@@ -320,7 +320,7 @@ fn fragments_with_the_same_identity_values_are_refused() {
     let mut silent: Value = serde_json::from_str(&first.to_json().unwrap()).unwrap();
     silent.as_object_mut().unwrap().remove("counted");
     let silent = Fragment::from_json(&silent.to_string()).unwrap();
-    assert!(write.check(&[silent]).unwrap_err().to_string().contains("does not tell its values"));
+    assert!(write.check(&[silent]).unwrap_err().to_string().contains("does not say which values"));
     // A task without a number cannot generate values.
     let error = counted(&storage, write.task(), &[1], None).unwrap_err();
     assert!(error.to_string().contains("tasks(count)"), "{error}");

@@ -138,7 +138,7 @@ fn missing_files_are_named_and_nothing_is_committed() {
     let error = restored(&storage, 2).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::FileNotFound);
     let text = error.to_string();
-    assert!(text.contains("version 2 cannot be restored: 1 of its files are not there any more"), "{text}");
+    assert!(text.contains("version 2 cannot be restored: 1 of its files no longer exist"), "{text}");
     assert_eq!(newest(&storage).version(), base.version());
     let mut request = RestoreRequest::default();
     request.ignore_missing_files = true;

@@ -28,7 +28,7 @@ _HINT = (
 )
 _HINT_OF_STREAMS = (
     "it was vacuumed or deleted before the stream has read it: restore the file, or begin with a new checkpoint; keep "
-    "files longer than streams stand still (delta.deletedFileRetentionDuration, and the retention of VACUUM)"
+    "files longer than streams pause (delta.deletedFileRetentionDuration, and the retention of VACUUM)"
 )
 
 _Error = TypeVar("_Error", bound=DeltaError)

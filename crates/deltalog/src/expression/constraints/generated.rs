@@ -44,7 +44,7 @@ impl Generated {
                 .with_hint("write to the table with Spark, which has more functions")
         };
         let data_type = schema.type_of(column).ok_or_else(|| {
-            Error::invalid_argument(format!("there is no column {column}, which is to be generated"))
+            Error::invalid_argument(format!("the generated column {column} does not exist"))
         })?;
         let expression = schema.bind_as(sql, time_zone, data_type).map_err(unusable)?;
         expression.ensure_deterministic().map_err(unusable)?;

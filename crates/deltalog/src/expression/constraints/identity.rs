@@ -261,7 +261,9 @@ impl Identities {
             let values = counted.and_then(|counted| Some((counted.lane, counted.values.get(column)?)));
             let Some((lane, (first, last))) = values else {
                 if rows > 0 && !identity.accepts_values {
-                    return refused(format!("does not tell its values of the identity column '{column}'"));
+                    return refused(format!(
+                        "does not say which values of the identity column '{column}' it has"
+                    ));
                 }
                 continue;
             };
@@ -373,8 +375,8 @@ impl Identities {
 /// Returns the error for parallel writers without task numbers, which would all assign the same values.
 fn not_numbered(column: &str) -> Error {
     Error::invalid_argument(format!(
-        "the values of the identity column '{column}' are counted by the number of a task, and this task of the write \
-         has none"
+        "the values of the identity column '{column}' depend on the number of the task, and this task of the \
+         write has no number"
     ))
     .with_hint("pass each worker its own task, one of the tasks that `tasks(count)` returns")
 }

@@ -165,8 +165,10 @@ impl RowRules {
         if let Some(value) = field.metadata.get(INVARIANT) {
             let json = text(&value, INVARIANT, &path)?;
             let sql = invariant(json).map_err(|error| {
-                Error::corrupt_log(format!("the invariant of column {path} is not of the protocol's form"))
-                    .with_source(error)
+                Error::corrupt_log(format!(
+                    "the invariant of column {path} is not written as the protocol requires"
+                ))
+                .with_source(error)
             })?;
             self.checks.push(RuleText::new(&path, &sql));
         }

@@ -359,9 +359,9 @@ pub(super) fn variant_value(path: &ColumnPath) -> Error {
 pub(super) fn quoted_column(text: &str, column: &[String]) -> Error {
     let column: Vec<String> = column.iter().map(|part| format!("`{}`", part.replace('`', "``"))).collect();
     Error::invalid_argument(format!(
-        "\"{text}\" is a text, because it is in double quotes, but there is a column of that name"
+        "\"{text}\" is a string, because it is in double quotes, but there is a column of that name"
     ))
-    .with_hint(format!("write the column in backticks, {}, and a text in single quotes", column.join(".")))
+    .with_hint(format!("write the column in backticks, {}, and a string in single quotes", column.join(".")))
 }
 
 pub(super) fn not_understood(text: &str) -> Error {
@@ -401,7 +401,7 @@ fn resolve(fields: &Fields, names: &FieldNames, path: &ColumnPath) -> Result<(Bo
             }
             let known = fields.iter().map(|field| field.name().as_str());
             let hint = match fields.is_empty() {
-                true => "write an expression without columns, and texts in single quotes".to_owned(),
+                true => "write an expression without columns, and strings in single quotes".to_owned(),
                 false => format!("the columns are: {}", nearest_first(part, known)),
             };
             return Err(Error::invalid_argument(format!("there is no column {path}")).with_hint(hint));

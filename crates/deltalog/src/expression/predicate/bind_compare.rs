@@ -13,7 +13,7 @@ use arrow::datatypes::DataType;
 use std::cmp::Ordering;
 
 /// The hint for values whose types cannot be compared.
-const SAME_TYPE: &str = "compare values of one type: a number as 1, a text as 'a'; or convert one of them, as in \
+const SAME_TYPE: &str = "compare values of one type: a number as 1, a string as 'a'; or convert one of them, as in \
                          CAST(`amount` AS STRING) = '1'";
 
 impl Binder<'_> {
@@ -164,7 +164,7 @@ impl Binder<'_> {
                 "{value} is not a string: it has the type {}",
                 sql_name(other)
             ))
-            .with_hint("compare its text, as in CAST(`day` AS STRING)")),
+            .with_hint("compare it as a string, as in CAST(`day` AS STRING)")),
         }
     }
 

@@ -103,7 +103,7 @@ impl Binder<'_> {
 
 fn unknown_zone(from: &DataType, to: &DataType) -> Error {
     Error::invalid_argument(format!(
-        "a {} becomes a {} in the time zone of the session, which is not known here",
+        "the conversion of a {} to a {} depends on the time zone of the session, which is not known here",
         sql_name(from),
         sql_name(to)
     ))

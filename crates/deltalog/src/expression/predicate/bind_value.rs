@@ -105,7 +105,8 @@ impl Binder<'_> {
             return Ok(of);
         }
         if let Some((field, is_missing)) = field_of_one(&of.data_type, to) {
-            let why = if is_missing { "is missing in" } else { "is not one of the column, but is given by" };
+            let why =
+                if is_missing { "is missing in" } else { "does not exist in the column, but is set by" };
             return Err(Error::schema_mismatch(format!("the field '{field}' {why} {text}"))
                 .with_hint("give each field of the struct a value, which may be NULL, and no others"));
         }

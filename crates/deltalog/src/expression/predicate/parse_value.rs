@@ -466,7 +466,7 @@ fn bytes(digits: &str) -> Option<Literal> {
 /// Returns the error for a column name with a part in double quotes, which is a string and not a name.
 fn quoted_part(text: &str) -> Error {
     Error::invalid_argument(format!(
-        "\"{text}\" is a text, because it is in double quotes, and no part of a name"
+        "\"{text}\" is a string, because it is in double quotes, and not part of a name"
     ))
     .with_hint(format!("write the name in backticks, `{}`", text.replace('`', "``")))
 }

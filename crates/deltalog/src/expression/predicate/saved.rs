@@ -40,9 +40,9 @@ impl SavedPredicate {
         match saved.predicate() {
             Ok(read) if read == *predicate => Ok(saved),
             _ => Err(Error::unsupported(format!(
-                "the condition {predicate} cannot be given to other processes"
+                "the condition {predicate} cannot be sent to other processes"
             ))
-            .with_hint("parse the whole condition from one text")),
+            .with_hint("parse the whole condition from one string")),
         }
     }
 

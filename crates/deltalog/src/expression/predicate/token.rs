@@ -77,13 +77,13 @@ pub(super) fn is_reserved(word: &str) -> bool {
 
 /// The hint of errors for text that is not SQL.
 pub(super) const SYNTAX: &str =
-    "write Spark's SQL, with names in backticks and texts in single quotes: `day` = 3 AND `city` = 'Oslo'";
+    "write Spark's SQL, with names in backticks and strings in single quotes: `day` = 3 AND `city` = 'Oslo'";
 
 /// Returns the tokens of `sql`, without white space and comments.
 pub(super) fn tokenize(sql: &str) -> Result<Vec<Token>> {
     if sql.len() > EXPRESSION_TEXT {
         return Err(Error::invalid_argument(format!("the SQL is longer than {EXPRESSION_TEXT} bytes"))
-            .with_hint("divide it, or join with a table of its values"));
+            .with_hint("divide it, or write its values to a table and join with that"));
     }
     let tokens = Tokenizer::new(&SparkTokens, sql).with_unescape(false).tokenize().map_err(|e| {
         Error::invalid_argument("the text is not SQL").with_source(e.to_string()).with_hint(SYNTAX)

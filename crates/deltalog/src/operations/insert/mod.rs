@@ -101,7 +101,7 @@ impl PendingWrite {
     ) -> Result<Option<Self>> {
         if !request.reads.is_nothing() {
             return Err(Error::invalid_argument(
-                "it is not known from which version of the table the data are computed",
+                "it is not known from which version of the table the data was computed",
             )
             .in_table(storage.url())
             .with_hint("begin the write on the snapshot that was read"));

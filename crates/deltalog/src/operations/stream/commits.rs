@@ -165,7 +165,7 @@ impl Commits {
                     )
                     .with_hint(
                         "begin with a new checkpoint, or go on without its rows (failOnDataLoss=false); keep commits \
-                         longer than streams stand still (delta.logRetentionDuration)",
+                         longer than streams pause (delta.logRetentionDuration)",
                     ),
                 ));
             }

@@ -69,7 +69,7 @@ impl StreamOffset {
     /// version of the format.
     pub fn parse(text: &str) -> Result<Self> {
         let written: Written = serde_json::from_str(text).map_err(|error| {
-            Error::invalid_argument(format!("this is no offset of a stream: {text}"))
+            Error::invalid_argument(format!("this is not an offset of a stream: {text}"))
                 .with_source(error)
                 .with_hint(
                     "pass an offset that a stream of a table has returned; in Spark, start the query with a checkpoint \

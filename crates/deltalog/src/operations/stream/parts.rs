@@ -43,7 +43,7 @@ impl TableStream {
             match &self.commit(&mut state, part.version, with_statistics)?.content {
                 Content::Files { files, .. } => Ok(vec![files.slice(part.files.start, part.files.len())]),
                 Content::Changes(_) => Err(Error::invalid_argument(
-                    "the changes of a table are no list of files: ask the batch for its changes",
+                    "the changes of a table are not a list of files: ask the batch for its changes",
                 )),
             }
         })

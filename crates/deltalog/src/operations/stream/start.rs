@@ -58,7 +58,7 @@ impl TableStream {
                     None => {
                         return Err(Error::new(
                             ErrorKind::VersionNotFound,
-                            format!("the stream is to start after the newest version: {}", times.span()?),
+                            format!("the start of the stream is after the newest version: {}", times.span()?),
                         )
                         .with_hint("choose an earlier time, or start with the next commit (latest)"));
                     }

@@ -208,12 +208,12 @@ fn values_of_another_lane_are_refused() {
         ("id", lane(3, 3), 90, 90, 1, "the task 3 of 3"),
         ("id", lane(0, 0), 60, 60, 1, "the task 0 of 0"),
         ("id", lane(1, 3), i64::MIN, i64::MAX, 1, "they begin at 70"),
-        ("other", lane(1, 3), 70, 130, 3, "does not tell its values"),
+        ("other", lane(1, 3), 70, 130, 3, "does not say which values"),
         ("other", lane(1, 3), 70, 130, 0, "'other', which the table does not have"),
     ] {
         let error = check(column, lane, first, last, rows).unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
     assert!(table.check(None, 0).is_ok());
-    assert!(table.check(None, 1).unwrap_err().to_string().contains("does not tell its values"));
+    assert!(table.check(None, 1).unwrap_err().to_string().contains("does not say which values"));
 }

@@ -176,7 +176,7 @@ impl Rows<'_> {
             let order = |a: &&Values, b: &&Values| a.compare_rows(row, b).unwrap_or(Ordering::Equal);
             sorted.sort_by(order);
             if sorted.windows(2).any(|pair| matches!(pair, [a, b] if order(a, b).is_eq())) {
-                return Err(refused("a key is twice in a map"));
+                return Err(refused("a map has the same key twice"));
             }
         }
         Ok(())
@@ -257,5 +257,5 @@ fn side_by_side(arrays: &[ArrayRef], of: &DataType, rows: usize) -> Result<Array
 }
 
 pub(super) fn not_nested(of: &DataType) -> Error {
-    Error::invalid_argument(format!("{of} is not a type with parts"))
+    Error::invalid_argument(format!("{of} is not a nested type"))
 }

@@ -547,7 +547,7 @@ impl<'a> Writer<'a> {
                         text.push(c);
                     }
                     Some('}') if text.len() > 1 => break,
-                    _ => return Err("has a { that is no number of repetitions: write \\{".to_owned()),
+                    _ => return Err("has a { without a number of repetitions: write \\{".to_owned()),
                 }
             }
             text.push('}');

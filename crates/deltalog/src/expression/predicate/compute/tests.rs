@@ -245,9 +245,9 @@ fn elements_have_a_common_type_and_may_be_null() {
     }
     for (sql, why) in [
         ("map(a, 1)", "a key of a map is NULL"),
-        ("map(a, 1, 1L, 2)", "a key"),
-        ("map(0D, 1, -0.0D, 2)", "a key is twice"),
-        ("map(cast(1.2 as int), 'a', cast(1.4 as int), 'b')", "a key is twice"),
+        ("map(a, 1, 1L, 2)", "a key of a map is NULL"),
+        ("map(0D, 1, -0.0D, 2)", "the same key twice"),
+        ("map(cast(1.2 as int), 'a', cast(1.4 as int), 'b')", "the same key twice"),
         ("array(1, 'x')", "array(1, 'x') is not supported"),
         ("array(array(1), 1)", "is not supported"),
         ("map(array(1), 1)", "is not supported"),
@@ -312,7 +312,7 @@ fn nested_values_are_cast_by_name_without_loss() {
         ("map('k', named_struct('x', a, 'y', NULL))", map.clone(), "has no value for {k: {x: 300, y: }}"),
         ("named_struct('x', a)", parts.clone(), "the field 'y' is missing in"),
         ("map('k', named_struct('x', a))", map.clone(), "the field 'value.y' is missing in"),
-        ("struct(a AS x, b AS y, b AS z)", parts.clone(), "the field 'z' is not one of the column"),
+        ("struct(a AS x, b AS y, b AS z)", parts.clone(), "the field 'z' does not exist in the column"),
         ("array(a)", parts, "a cast from ARRAY<BIGINT> to STRUCT<x: TINYINT, y: STRING> is not supported"),
         ("a", list(DataType::Int64, true), "a cast from BIGINT to ARRAY<BIGINT> is not supported"),
         ("map(b + 0.2, 'x', b + 0.4, 'y')", map_of(DataType::Int32), "has no value for {2.2: x, 2.4: y}"),

@@ -126,7 +126,7 @@ impl ClonedFiles {
                 let stay = before.contains(&batch)?;
                 if begins_ids && stay.has_true() {
                     return Err(Error::unsupported(
-                        "row tracking cannot begin with a clone that keeps files which the table has already",
+                        "a clone that keeps files of the existing table cannot turn on row tracking",
                     )
                     .with_hint("enable row tracking of the table first (delta.enableRowTracking)"));
                 }

@@ -175,7 +175,7 @@ impl PartitionValues {
             (other, _) => Err(Error::schema_mismatch(format!(
                 "the column 'partition_values' of the list of files has the type {other}"
             ))
-            .with_hint("it is a map of texts, or a struct with a field for each partition column")),
+            .with_hint("it must be a map of strings, or a struct with a field for each partition column")),
         }
     }
 

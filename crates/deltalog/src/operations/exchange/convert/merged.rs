@@ -116,12 +116,12 @@ pub(super) fn declared(
     let added = known.fields().iter().filter(has_old_value).find(|field| !common.contains(&field.name));
     if let Some(field) = added {
         return Err(Error::unsupported(format!(
-            "not all files have the column '{}', whose default value their rows have in Spark",
+            "not all files have the column '{}', and Spark fills in its default value for their rows",
             field.name
         ))
         .with_hint("write the rows to a new table"));
     }
-    let hint = "without columns that are given, or by the path of the directory, the columns are taken from the files";
+    let hint = "to take the columns from the files, give no columns, or convert the directory by its path";
     let readable = nullable(known)?;
     let unknown = found.fields().iter().find(|field| known.index_of(&field.name).is_none());
     if let Some(field) = unknown {

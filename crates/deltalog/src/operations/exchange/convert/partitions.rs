@@ -38,7 +38,7 @@ impl Partition {
         let refused = |what: &str| Error::invalid_argument(what).at_path(directory);
         for name in directory.split('/').filter(|name| name.contains('=')) {
             let Some((column, value)) = partition_of_directory(name) else {
-                return Err(refused("the name of a directory looks like a partition, and is none")
+                return Err(refused("the name of a directory looks like a partition, but is not one")
                     .with_hint(
                         "rename it to column=value, with a value in UTF-8 or __HIVE_DEFAULT_PARTITION__",
                     ));

@@ -45,7 +45,7 @@ impl BinRewriter<'_> {
                 "the {} rows that were read are not the {} rows of the new files; they were not committed",
                 before.rows, after.rows
             ))
-            .with_hint("the table is as it was: look for faults of memory or disks, and report this")),
+            .with_hint("the table is unchanged: check the memory and the disks for faults, and report this")),
         });
         found.map_err(|error| self.base.located(error))
     }

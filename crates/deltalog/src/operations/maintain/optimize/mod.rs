@@ -197,8 +197,7 @@ pub fn plan_optimize(
     }
     if request.purges && !request.z_order.is_empty() {
         return Err(located(
-            Error::invalid_argument("a purge does not order rows")
-                .with_hint("order them by a run of its own"),
+            Error::invalid_argument("a purge does not order rows").with_hint("order them in a separate run"),
         ));
     }
     let predicate = request.predicate.as_deref().map(|sql| parse(sql, "UTC", ParseMode::Strict));

@@ -117,7 +117,7 @@ impl<'a> Inspector<'a> {
         if let VectorPlace::File { path, .. } = &place
             && self.stored.size_of(path)?.is_none()
         {
-            let detail = format!("its deletion vector '{path}' is not there");
+            let detail = format!("its deletion vector '{path}' does not exist");
             return Ok(Some(Finding::new(FileProblem::MissingVector, detail)));
         }
         if self.level == CheckLevel::Files {
@@ -139,7 +139,7 @@ impl<'a> Inspector<'a> {
 }
 
 fn missing() -> Finding {
-    Finding::new(FileProblem::MissingFile, "the log names it, but it is not there")
+    Finding::new(FileProblem::MissingFile, "the log names it, but it does not exist")
 }
 
 fn rows_of(footer: &ParquetMetaData) -> Result<u64> {
@@ -163,7 +163,7 @@ fn whole_footer(storage: &Storage, file: &ListedFile) -> Result<ParquetMetaData>
         (true, true) => Ok(footer),
         (false, _) => Err(Error::corrupt_data("the footer names pages beyond the end of the file")),
         (_, false) => {
-            Err(Error::corrupt_data("the row groups have another number of rows than the footer says"))
+            Err(Error::corrupt_data("the row groups do not have the number of rows that the footer states"))
         }
     }
 }

@@ -88,11 +88,11 @@ impl Stored {
             return Err(Error::new(
                 ErrorKind::Unavailable,
                 format!(
-                    "the directory {} is not there, in which files outside of the table are",
+                    "the directory {}, which has files outside of the table, does not exist",
                     root.display()
                 ),
             )
-            .with_hint("mount it, or bring it back: what is not there for that reason is not missing"));
+            .with_hint("mount it, or bring it back: its files may only be unreachable, and not lost"));
         }
         Ok(found)
     }

@@ -91,7 +91,7 @@ impl FileChanges {
                 Error::new(
                     ErrorKind::FileNotFound,
                     format!(
-                        "version {version} cannot be restored: {count} of its files are not there any more: {}{more}",
+                        "version {version} cannot be restored: {count} of its files no longer exist: {}{more}",
                         names.join(", ")
                     ),
                 )

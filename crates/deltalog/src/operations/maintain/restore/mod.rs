@@ -93,7 +93,7 @@ pub fn restore(
     let located = |error: Error| base.located(error);
     if earlier.storage().url() != base.storage().url() {
         return Err(located(Error::invalid_argument(format!(
-            "the version to restore is one of another table, {}",
+            "the version to restore belongs to another table, {}",
             earlier.storage().url()
         ))));
     }

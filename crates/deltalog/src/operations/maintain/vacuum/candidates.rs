@@ -173,7 +173,7 @@ impl Chunk {
             Arc::new(reasons),
         ];
         RecordBatch::try_new(schema(), columns.into())
-            .map_err(|error| Error::corrupt_data("the list of files has no form").with_source(error))
+            .map_err(|error| Error::corrupt_data("the list of files cannot be built").with_source(error))
     }
 }
 

@@ -35,7 +35,8 @@ pub(super) fn record(snapshot: &Snapshot, version: u64) {
     });
     if let Err(error) = recorded {
         // Without the record, the next VACUUM from the log reads more commits, but has the same result.
-        tracing::warn!(table = snapshot.storage().url(), %error, "how far VACUUM came could not be recorded");
+        let table = snapshot.storage().url();
+        tracing::warn!(table, %error, "the version that VACUUM has reached could not be recorded");
     }
 }
 

@@ -58,7 +58,7 @@ impl Entry {
     /// # Errors
     /// Returns `CorruptLog`, and `Unsupported` for an unknown format.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
-        let corrupt = || Error::corrupt_log("the file is no entry of a log of schemas");
+        let corrupt = || Error::corrupt_log("the file is not an entry of a log of schemas");
         let text = std::str::from_utf8(bytes).map_err(|error| corrupt().with_source(error))?;
         let (format, json) = text.split_once('\n').ok_or_else(corrupt)?;
         if format.trim() != FORMAT {
@@ -117,5 +117,5 @@ impl Entry {
 }
 
 fn unwritable(error: serde_json::Error) -> Error {
-    Error::invalid_argument("the schema of the stream has no JSON form").with_source(error)
+    Error::invalid_argument("the schema of the stream cannot be written as JSON").with_source(error)
 }

@@ -185,7 +185,7 @@ impl TrackedSchema {
         let what: Vec<_> = blocked.iter().map(|(_, what)| what.as_str()).collect();
         let options: Vec<_> = blocked.iter().map(|(change, _)| change.option()).collect();
         Err(Error::schema_mismatch(format!(
-            "the stream stands before a change of the schema in version {version}, which has not been allowed: {}",
+            "the stream has reached a change of the schema in version {version}, which has not been allowed: {}",
             what.join("; ")
         ))
         .at_version(version)

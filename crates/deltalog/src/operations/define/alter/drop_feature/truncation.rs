@@ -54,14 +54,14 @@ fn too_young(base: &Snapshot, last: u64, feature: &TableFeature, environment: &E
                 |time| time.format("%Y-%m-%dT%H:%M:00Z").to_string(),
             );
             format!(
-                "do the same again from {ready} on, when the log before has expired ({} after the checkpoint that \
+                "do the same again from {ready} on, when the older log has expired ({} after the checkpoint that \
                  replaces it, delta.dropFeatureTruncateHistory.retentionDuration)",
                 shown(retention)
             )
         }
         // The expired checkpoints are damaged, or are protected because of a feature that this crate does not know.
         None => format!(
-            "no checkpoint may replace the log before: write one, and do the same again {} later",
+            "no checkpoint can replace the older log: write one, and do the same again {} later",
             shown(retention)
         ),
     };
