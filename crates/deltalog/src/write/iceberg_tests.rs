@@ -89,8 +89,8 @@ fn ids(group: &Type, parent: &str, found: &mut Vec<(String, Option<i32>)>) {
     }
 }
 
-/// "These identifiers must be also written to the `field_id` field", "partition column values are materialized …
-/// placed *after* the data columns".
+/// Tests two rules of the protocol for files: "These identifiers must be also written to the `field_id` field", and
+/// "partition column values are materialized … placed *after* the data columns".
 #[test]
 fn files_have_all_ids_and_the_partition_columns_last() {
     for (property, expected, version) in [(V1, 3, None), (V2, 11, Some("2")), (V3, 11, Some("3"))] {
@@ -151,7 +151,8 @@ fn files_of_other_writers_are_compared_with_the_schema() {
     }
 }
 
-/// "Require writing timestamp columns as int64", "be assigned 32 bit integer identifiers"
+/// Tests that files which break two rules of the protocol are found: "Require writing timestamp columns as int64", and
+/// "be assigned 32 bit integer identifiers".
 #[test]
 fn missing_field_ids_and_int96_are_found() {
     let spec = spec(&definition(V2)).unwrap();
@@ -334,7 +335,7 @@ fn violations_of_a_version_are_refused_before_files_are_written() {
     assert!(error.to_string().contains("the rows of the table have no ids"), "{error}");
 }
 
-/// "Require that any column write default is a literal value."
+/// Tests a rule of the protocol for IcebergCompatV3: "Require that any column write default is a literal value."
 #[test]
 fn default_values_are_constants_in_version_3() {
     for (property, sql, is_allowed) in
@@ -356,8 +357,8 @@ fn default_values_are_constants_in_version_3() {
     }
 }
 
-/// "Materialized Row ID column must use field ID 2147483540", "Materialized Row Commit Version column must use field ID
-/// 2147483539"
+/// Tests two rules of the protocol for IcebergCompatV3: "Materialized Row ID column must use field ID 2147483540", and
+/// "Materialized Row Commit Version column must use field ID 2147483539".
 #[test]
 fn copied_rows_have_the_field_ids_of_iceberg_in_version_3() {
     for (property, expected) in [(V2, [None, None]), (V3, [Some(2_147_483_540), Some(2_147_483_539)])] {

@@ -39,7 +39,7 @@ pub enum StreamStart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum ChangeHandling {
-    /// Such a commit is an error.
+    /// Commits that remove files are errors.
     #[default]
     Refuse,
     /// Commits that only remove files are skipped, as by the JVM connector's option `ignoreDeletes`.

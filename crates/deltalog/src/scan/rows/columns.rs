@@ -222,7 +222,7 @@ impl Columns {
         Some(found)
     }
 
-    /// Returns the number of output columns, with which the needed columns begin.
+    /// Returns the number of output columns. They are the first of the needed columns.
     pub(super) fn output_len(&self) -> usize {
         self.output.len()
     }

@@ -62,7 +62,7 @@ pub struct FileCopy<'a> {
     /// The beginning of the copy's path, decoded and relative to the clone: the directory, followed by the mark of
     /// the plan.
     pub start: String,
-    /// The end of the name of the copy.
+    /// The end of the copy's file name, which follows the mark and the unique number.
     pub name: &'a str,
 }
 

@@ -74,7 +74,7 @@ fn type_name(data_type: &DataType) -> String {
     }
 }
 
-/// Refuses to drop or rename columns of a table without column mapping. Such files are read by the column names in
+/// Refuses to drop or rename columns of a table without column mapping. Its files are read by the column names in
 /// the schema, so the values would be lost.
 fn ensure_mapped(draft: &Draft<'_>, verb: &str) -> Result<()> {
     match draft.column_mapping() {
