@@ -181,7 +181,7 @@ def test_transaction_version(tmp_path: Path) -> None:
     ("arguments", "error", "message"),
     [
         ({"filesystem": object()}, deltalog.UnsupportedFeatureError, "a pyarrow filesystem"),
-        ({"filters": pa.compute.field("n") > 1}, deltalog.UnsupportedFeatureError, "type Expression"),
+        ({"filters": pa.compute.field("n") > 1}, deltalog.UnsupportedFeatureError, "pyarrow Expression"),
         ({"filters": [("n", "~", 1)]}, deltalog.InvalidArgumentError, "one of"),
         ({"filters": [("n", "=", None)]}, deltalog.InvalidArgumentError, "IS NULL"),
         ({"filters": [("x", "=", float("nan"))]}, deltalog.InvalidArgumentError, "no SQL form"),
