@@ -105,6 +105,7 @@ CHANGED: dict[str, tuple[Any, pa.DataType, pa.DataType]] = {
     "text as date": ("2024-01-31", pa.string(), pa.date32()),
     "nanoseconds": (1, pa.timestamp("ns", "UTC"), pa.timestamp("us", "UTC")),
     "a number that is too large": (300, pa.int64(), pa.int8()),
+    "an unsigned number that is too large": (2**63, pa.uint64(), pa.int64()),
 }
 # Both an append and an assignment accept these values. Each entry also has the value that is stored.
 STORED: dict[str, tuple[Any, pa.DataType, pa.DataType, Any]] = {
@@ -121,6 +122,7 @@ STORED: dict[str, tuple[Any, pa.DataType, pa.DataType, Any]] = {
     "a date as time without a zone": (
         dt.date(2024, 2, 29), pa.date64(), pa.timestamp("us"), dt.datetime(2024, 2, 29)
     ),
+    "an unsigned number": (2**63 - 1, pa.uint64(), pa.int64(), 2**63 - 1),
     "a dictionary": ("x", pa.dictionary(pa.int8(), pa.string()), pa.string(), "x"),
 }  # fmt: skip
 

@@ -310,10 +310,6 @@ DIFFERENCES = (
         ("test_version.py::test_version",),
     ),
     Difference(
-        "Unsigned whole numbers of Arrow are refused",
-        ("test_writer.py::test_uint_arrow_types",),
-    ),
-    Difference(
         "Rows come in another order",
         (
             "test_table_read.py::test_read_partitioned_table_to_dict",

@@ -29,9 +29,9 @@ use crate::protocol::schema::is_variant;
 /// Converts `batch` to exactly the columns of `table_schema`.
 ///
 /// In addition to the table's own types, these are accepted: dictionary, run-end encoded, view and large arrays;
-/// lists of any layout; integers and decimals of any width if their values fit; floating-point numbers that become
-/// wider, and integers that a floating-point number represents exactly; timestamps of any unit and zone if they are
-/// whole microseconds; and dates, which become midnight in UTC.
+/// lists of any layout; integers and decimals of any width if their values fit, and decimals without fraction digits as
+/// integers; floating-point numbers that become wider, and whole numbers that a floating-point number represents
+/// exactly; timestamps of any unit and zone if they are whole microseconds; and dates, which become midnight in UTC.
 ///
 /// # Errors
 /// Returns `SchemaMismatch`, which names the column.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, new_null_array};
 use arrow::compute::kernels::cmp::distinct;
-use arrow::compute::{CastOptions, cast_with_options};
+use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{DataType, Date32Type, TimeUnit, TimestampMicrosecondType};
 use arrow::error::ArrowError;
+use arrow::util::display::array_value_to_string;
 
 use crate::error::{Error, Result};
 use crate::protocol::schema::type_name;
@@ -32,13 +33,18 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
     if from == to {
         return Ok(Arc::clone(array));
     }
-    let unfit = |error: ArrowError| {
+    let wrong = |value: Option<String>, outcome: &str| {
+        let value = value.map_or_else(|| "a value".to_owned(), |value| format!("the value {value}"));
         Error::schema_mismatch(format!(
-            "column '{path}' has a value of type {} that does not fit type {}",
+            "column '{path}' has {value} of type {}, which {outcome} type {}",
             type_name(from),
             type_name(to)
         ))
-        .with_source(error)
+    };
+    let unfit = |error: ArrowError| wrong(None, "does not fit").with_source(error);
+    let lost = |error: ArrowError| match lost_value(array, to) {
+        None => unfit(error),
+        value => wrong(value, "does not fit"),
     };
     let too_large = |error: ArrowError| unfit(error).with_hint("a column of a row has at most 2 GiB");
     match conversion(from, to) {
@@ -48,18 +54,14 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
             let array = with_small_offsets(array).map_err(unfit)?;
             strict_cast(&array, to).map_err(too_large)
         }
-        Some(Conversion::Cast) => strict_cast(array, to).map_err(unfit),
+        Some(Conversion::Cast) => strict_cast(array, to).map_err(lost),
         Some(Conversion::CastAndBack) => {
-            let there = strict_cast(array, to).map_err(unfit)?;
-            let back = strict_cast(&there, from).map_err(unfit)?;
-            if distinct(array, &back).map_err(unfit)?.true_count() > 0 {
-                return Err(Error::schema_mismatch(format!(
-                    "column '{path}' has a value of type {} that would be rounded to fit type {}",
-                    type_name(from),
-                    type_name(to)
-                )));
+            let there = strict_cast(array, to).map_err(lost)?;
+            let back = strict_cast(&there, from).map_err(lost)?;
+            match distinct(array, &back).map_err(unfit)?.iter().position(|is_other| is_other == Some(true)) {
+                Some(row) => Err(wrong(shown(array, row), "would be rounded to fit")),
+                None => Ok(there),
             }
-            Ok(there)
         }
         Some(Conversion::Midnight) => {
             let days = fit_leaf(array, &DataType::Date32, path)?;
@@ -98,6 +100,17 @@ pub(super) fn misfit(from: &DataType, to: &DataType, path: &str) -> Error {
     }
 }
 
+/// Returns the first number or time that has no value of type `to`, or that cannot be cast back, for error messages.
+fn lost_value(array: &ArrayRef, to: &DataType) -> Option<String> {
+    let back = cast(&cast(array, to).ok()?, array.data_type()).ok()?;
+    let row = (0..array.len()).find(|row| array.is_valid(*row) && back.is_null(*row))?;
+    shown(array, row)
+}
+
+fn shown(array: &ArrayRef, row: usize) -> Option<String> {
+    array_value_to_string(array, row).ok()
+}
+
 fn strict_cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() })
 }
@@ -118,6 +131,11 @@ fn conversion(from: &DataType, to: &DataType) -> Option<Conversion> {
         (T::Float16, T::Float32 | T::Float64) | (T::Float32, T::Float64) => Some(Conversion::Cast),
         (a, b) if a.is_decimal() && b.is_decimal() => Some(Conversion::CastAndBack),
         (a, b) if a.is_integer() && b.is_decimal() => Some(Conversion::Cast),
+        (T::Decimal128(_, 0) | T::Decimal256(_, 0), b)
+            if b.is_integer() || matches!(b, T::Float32 | T::Float64) =>
+        {
+            Some(Conversion::CastAndBack)
+        }
         (T::Date64, T::Date32) => Some(Conversion::CastAndBack),
         (T::Date32 | T::Date64, T::Timestamp(TimeUnit::Microsecond, _)) => Some(Conversion::Midnight),
         (T::Timestamp(from, a), T::Timestamp(to, b)) if a.is_some() == b.is_some() => {

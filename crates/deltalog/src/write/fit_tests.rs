@@ -28,6 +28,10 @@ fn fitted(column: ArrayRef, to: DataType) -> crate::Result<ArrayRef> {
     Ok(Arc::clone(batch.column(0)))
 }
 
+fn decimals(unscaled: Vec<i128>, precision: u8, scale: i8) -> Decimal128Array {
+    Decimal128Array::from(unscaled).with_precision_and_scale(precision, scale).unwrap()
+}
+
 /// Returns the error message of `result`, which must name the column `name`.
 fn refusal(result: crate::Result<impl std::fmt::Debug>, name: &str) -> String {
     let error = result.unwrap_err();
@@ -207,6 +211,9 @@ fn numbers_that_do_not_fit_are_refused() {
             Arc::new(Decimal256Array::from(vec![i256::MAX]).with_precision_and_scale(76, 0).unwrap()),
             DataType::Decimal128(38, 0),
         ),
+        (Arc::new(decimals(vec![1 << 63], 20, 0)), DataType::Int64),
+        (Arc::new(decimals(vec![10], 5, 1)), DataType::Int64),
+        (Arc::new(decimals(vec![(1 << 53) + 1], 20, 0)), DataType::Float64),
         (Arc::new(StringArray::from(vec!["1"])), DataType::Int32),
         (Arc::new(Int32Array::from(vec![1])), DataType::Utf8),
         (Arc::new(StringArray::from(vec!["1"])), DataType::Binary),
@@ -239,14 +246,60 @@ fn numbers_that_fit_are_preserved() {
     equal(Arc::new(UInt64Array::from(vec![1 << 63])), Arc::new(Float32Array::from(vec![9.223_372e18])));
     equal(Arc::new(UInt32Array::from(vec![Some(7), None])), Arc::new(Int32Array::from(vec![Some(7), None])));
     equal(Arc::new(Float32Array::from(vec![0.1])), Arc::new(Float64Array::from(vec![f64::from(0.1f32)])));
-    let decimal = |value, precision, scale| {
-        Decimal128Array::from(vec![value]).with_precision_and_scale(precision, scale).unwrap()
-    };
+    let decimal = |value, precision, scale| decimals(vec![value], precision, scale);
+    let largest = || Arc::new(UInt64Array::from(vec![u64::MAX]));
+    equal(largest(), Arc::new(decimal(u64::MAX.into(), 20, 0)));
+    equal(largest(), Arc::new(decimal(i128::from(u64::MAX) * 10, 21, 1)));
+    equal(Arc::new(decimal(i64::MIN.into(), 38, 0)), Arc::new(Int64Array::from(vec![i64::MIN])));
+    equal(Arc::new(decimal(1 << 24, 20, 0)), Arc::new(Float32Array::from(vec![16_777_216.0])));
     equal(Arc::new(decimal(150, 5, 2)), Arc::new(decimal(15, 5, 1)));
     equal(Arc::new(decimal(-15, 5, 1)), Arc::new(decimal(-1500, 10, 3)));
     equal(Arc::new(Int32Array::from(vec![-7])), Arc::new(decimal(-700, 5, 2)));
     let wide = Decimal256Array::from(vec![i256::from_i128(5)]).with_precision_and_scale(40, 0).unwrap();
     equal(Arc::new(wide), Arc::new(decimal(50, 3, 1)));
+}
+
+#[test]
+fn an_error_names_the_first_value_that_does_not_fit() {
+    let cases: Vec<(ArrayRef, DataType, &str)> = vec![
+        (
+            Arc::new(UInt16Array::from(vec![Some(127), None, Some(128), Some(300)])),
+            DataType::Int8,
+            "has the value 128 of type UInt16, which does not fit type byte",
+        ),
+        (
+            Arc::new(UInt64Array::from(vec![1, 1 << 63])),
+            DataType::Int64,
+            "has the value 9223372036854775808 of type UInt64, which does not fit type long",
+        ),
+        (
+            Arc::new(UInt64Array::from(vec![9, u64::MAX])),
+            DataType::Decimal128(19, 0),
+            "has the value 18446744073709551615 of type UInt64, which does not fit type decimal(19,0)",
+        ),
+        (
+            Arc::new(UInt64Array::from(vec![u64::MAX])),
+            DataType::Float64,
+            "has the value 18446744073709551615 of type UInt64, which does not fit type double",
+        ),
+        (
+            Arc::new(UInt64Array::from(vec![2, (1 << 53) + 1])),
+            DataType::Float64,
+            "has the value 9007199254740993 of type UInt64, which would be rounded to fit type double",
+        ),
+        (
+            Arc::new(decimals(vec![1 << 31, 1], 20, 0)),
+            DataType::Int32,
+            "has the value 2147483648 of type decimal(20,0), which does not fit type integer",
+        ),
+    ];
+    for (column, to, said) in cases {
+        let plain = refusal(fitted(Arc::clone(&column), to.clone()), "c");
+        assert!(plain.contains(said), "{plain}");
+        let keys = Int32Array::from_iter_values(0..column.len() as i32);
+        let encoded: ArrayRef = Arc::new(DictionaryArray::new(keys, column));
+        assert_eq!(refusal(fitted(encoded, to), "c"), plain);
+    }
 }
 
 /// An instant is the same in every zone. A local time cannot become an instant.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow::array::{
     ArrayRef, BinaryArray, Date32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array,
     MapBuilder, RecordBatch, RecordBatchIterator, StringArray, StringBuilder, StructArray,
-    TimestampMicrosecondArray, TimestampNanosecondArray, UInt32Array, UInt64Array,
+    Time64MicrosecondArray, TimestampMicrosecondArray, TimestampNanosecondArray, UInt32Array,
 };
 use arrow::datatypes::{DataType, Field, TimeUnit};
 use deltalog::engine::protocol::Add;
@@ -332,9 +332,9 @@ fn columns_that_no_table_has_are_refused() {
         (nanoseconds, ErrorKind::Unsupported, "the column 'c' has timestamps in nanoseconds"),
         (Arc::new(nested), ErrorKind::Unsupported, "the column 'c' has timestamps in nanoseconds"),
         (
-            Arc::new(UInt64Array::from(vec![1])),
+            Arc::new(Time64MicrosecondArray::from(vec![1])),
             ErrorKind::Unsupported,
-            "column 'c' has the Arrow type UInt64",
+            "column 'c' has the Arrow type Time64",
         ),
     ] {
         let (directory, storage) = directory();

@@ -7,14 +7,15 @@
 //! | --- | --- |
 //! | large, view, dictionary and run-end encoded arrays | the type of their values |
 //! | `UInt8`, `UInt16`, `UInt32`, `Float16` | the next wider type: `short`, `integer`, `long`, `float` |
+//! | `UInt64` | `decimal(20,0)`, as Spark reads it |
 //! | `Timestamp` in s, ms, µs, ns, with any zone, or none | `timestamp`, or `timestamp_ntz` |
 //! | `Date64` | `date` |
 //! | decimals of every width | `decimal`; with a negative scale, the precision grows by that many digits |
 //!
 //! - A variant is a struct of the binary fields `metadata` and `value`. Its field has Arrow's extension type
 //!   `arrow.parquet.variant`.
-//! - `UInt64` is refused, because values could be lost. If it depends on a value whether it fits, as for a timestamp in
-//!   ns, this is checked when the value is converted.
+//! - Each type of integers has a type that holds all their values. If it depends on a value whether it fits, as for a
+//!   timestamp in ns, this is checked when the value is converted.
 //! - The schemas of rows have no metadata. Schemas that are exchanged with other programs also have the metadata of
 //!   fields (`arrow_metadata`).
 
@@ -183,6 +184,7 @@ fn type_from_arrow(arrow: &ArrowType, place: &Place<'_>, metadata: Metadata) -> 
         ArrowType::Int16 | ArrowType::UInt8 => PrimitiveType::Short,
         ArrowType::Int32 | ArrowType::UInt16 => PrimitiveType::Integer,
         ArrowType::Int64 | ArrowType::UInt32 => PrimitiveType::Long,
+        ArrowType::UInt64 => PrimitiveType::Decimal { precision: 20, scale: 0 },
         ArrowType::Float16 | ArrowType::Float32 => PrimitiveType::Float,
         ArrowType::Float64 => PrimitiveType::Double,
         ArrowType::Timestamp(_, zone) => match zone {
@@ -249,11 +251,6 @@ fn decimal_from_arrow(precision: u8, scale: i8) -> Option<PrimitiveType> {
 }
 
 fn refused(arrow: &ArrowType, place: &Place<'_>) -> Error {
-    let error = Error::unsupported(format!(
-        "column '{place}' has the Arrow type {arrow}, which no Delta type can hold"
-    ));
-    match arrow {
-        ArrowType::UInt64 => error.with_hint("cast it to a signed integer, or to a decimal with 20 digits"),
-        _ => error.with_hint("cast it to another type"),
-    }
+    Error::unsupported(format!("column '{place}' has the Arrow type {arrow}, which no Delta type can hold"))
+        .with_hint("cast it to another type")
 }

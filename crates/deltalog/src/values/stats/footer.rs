@@ -127,7 +127,7 @@ impl<'a> FooterColumn<'a> {
             }
             DataType::Decimal128(_, scale) if self.descriptor.type_scale() == i32::from(*scale) => {
                 match whole {
-                    Some(whole) => Some(Extreme::Decimal(whole.into())),
+                    Some(whole) => self.is_signed().then_some(Extreme::Decimal(whole.into())),
                     None => big_endian(self.ordered_bytes(statistics, side)?).map(Extreme::Decimal),
                 }
             }
