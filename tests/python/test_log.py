@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -422,3 +423,37 @@ def test_in_commit_timestamps_increase_although_the_previous_commit_is_missing(
         write_deltalake(tmp_path, rows, mode="append")
         first = (log / f"{version:020}.json").read_text().splitlines()[0]
         assert json.loads(first)["commitInfo"]["inCommitTimestamp"] == ahead + version
+
+
+def test_errors_say_one_version_or_several(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, pa.table({"id": [0]}))
+    table, time = DeltaTable(tmp_path), r"20\d\d-\S*Z"
+    calls: list[tuple[Callable[[], object], str, str]] = [
+        (
+            lambda: DeltaTable(tmp_path, version=9),
+            "the readable version is 0 ",
+            "the readable versions are 0 to 1 ",
+        ),
+        (
+            lambda: DeltaTable(tmp_path).load_as_version("2200-01-01"),
+            f"the readable version 0 was committed at {time} ",
+            f"the readable versions 0 to 1 were committed from {time} to {time} ",
+        ),
+        (
+            lambda: table.load_cdf(starting_version=9),
+            "the log has the commit of version 0 ",
+            "the log has the commits of versions 0 to 1 ",
+        ),
+        (
+            lambda: table.load_cdf(starting_timestamp="2200-01-01"),
+            f": version 0 was committed at {time} ",
+            f": versions 0 to 1 were committed from {time} to {time} ",
+        ),
+    ]
+    for call, one, _ in calls:
+        with pytest.raises(deltalog.VersionNotFoundError, match=one):
+            call()
+    table.delete()
+    for call, _, several in calls:
+        with pytest.raises(deltalog.VersionNotFoundError, match=several):
+            call()

@@ -52,6 +52,16 @@ impl Versions {
     pub(super) fn newest(&self) -> Option<u64> {
         self.0.last().map(|range| *range.end())
     }
+
+    pub(super) fn is_one(&self) -> bool {
+        self.oldest().is_some() && self.oldest() == self.newest()
+    }
+
+    /// Returns the part of a message that lists these versions as the readable ones.
+    fn listed(&self) -> String {
+        let noun = if self.is_one() { "version is" } else { "versions are" };
+        format!("the readable {noun} {self}")
+    }
 }
 
 impl FromIterator<u64> for Versions {
@@ -140,12 +150,9 @@ impl Extent {
 
     /// Returns the error for a time whose version is unknown, because the time lies in a gap between existing commits.
     pub(super) fn unknown_at(&self, storage: &Storage, time: &str) -> Error {
-        let readable = &self.readable;
-        not_found(
-            storage,
-            format!("the version at {time} can no longer be read: the readable versions are {readable}"),
-        )
-        .with_hint("choose the time of one of these versions: other parts of the log were cleaned up")
+        let readable = self.readable.listed();
+        not_found(storage, format!("the version at {time} can no longer be read: {readable}"))
+            .with_hint("choose the time of one of these versions: other parts of the log were cleaned up")
     }
 }
 
@@ -175,19 +182,13 @@ fn explain(source: SegmentSource<'_>, wanted: Option<u64>, missing: Option<u64>)
         let message = "the newest version cannot be read".to_owned();
         return Ok(not_found(storage, message).at_version(newest));
     };
-    let readable = &extent.readable;
+    let readable = extent.readable.listed();
     Ok(if wanted > newest {
-        not_found(
-            storage,
-            format!("version {wanted} does not exist yet: the readable versions are {readable}"),
-        )
-        .with_hint("choose one of these versions")
+        not_found(storage, format!("version {wanted} does not exist yet: {readable}"))
+            .with_hint("choose one of these versions")
     } else if extent.is_superseded(wanted) {
-        not_found(
-            storage,
-            format!("version {wanted} can no longer be read: the readable versions are {readable}"),
-        )
-        .with_hint(CHOOSE_ANOTHER)
+        not_found(storage, format!("version {wanted} can no longer be read: {readable}"))
+            .with_hint(CHOOSE_ANOTHER)
     } else {
         missing_commit(storage, wanted)
     })

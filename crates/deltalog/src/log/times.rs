@@ -254,8 +254,7 @@ impl CommitTimes {
         let versions = self.commits.iter().map(|commit| commit.version);
         let readable: Versions = versions.filter(|version| self.extent.readable.contains(*version)).collect();
         let (oldest, newest) = (readable.oldest().unwrap_or(0), readable.newest().unwrap_or(0));
-        let range =
-            format!("the readable versions {readable} were committed from {} to {}", show(first), show(last));
+        let range = format!("the readable {}", committed(&readable, first, last));
         let (message, hint) = match (timestamp_ms < first, oldest) {
             (true, 0) => (
                 "no version was committed at or before",
@@ -371,7 +370,9 @@ impl CommitTimes {
 
     /// Describes the versions of the commits, for error messages.
     pub(crate) fn described(&self) -> String {
-        format!("the log has the commits of versions {}", self.versions())
+        let versions = self.versions();
+        let commits = if versions.is_one() { "commit of version" } else { "commits of versions" };
+        format!("the log has the {commits} {versions}")
     }
 
     /// Describes the versions of the commits and their times, for error messages.
@@ -382,12 +383,7 @@ impl CommitTimes {
         match (self.commits.first(), self.commits.last()) {
             (Some(first), Some(last)) => {
                 let (oldest, newest) = (self.time(Some(first))?, self.time(Some(last))?);
-                Ok(format!(
-                    "versions {} were committed from {} to {}",
-                    self.versions(),
-                    show(oldest),
-                    show(newest)
-                ))
+                Ok(committed(&self.versions(), oldest, newest))
             }
             _ => Ok("the log has no commits".to_owned()),
         }
@@ -402,6 +398,14 @@ impl CommitTimes {
             if holds(self.time(self.commits.get(middle))?) { low = middle + 1 } else { high = middle }
         }
         Ok(low)
+    }
+}
+
+/// Describes when versions were committed, from the `first` to the `last`.
+fn committed(versions: &Versions, first: i64, last: i64) -> String {
+    match versions.is_one() {
+        true => format!("version {versions} was committed at {}", show(first)),
+        false => format!("versions {versions} were committed from {} to {}", show(first), show(last)),
     }
 }
 
