@@ -12,7 +12,8 @@ from pathlib import Path
 from rich.console import Console
 
 from benches import machine, report
-from benches.cases import CASES, SCALES, TARGET_SCALE, Case, named
+from benches.case import SCALES, TARGET_SCALE, Case
+from benches.cases import CASES, named
 from benches.options import add_common, check_contenders
 from benches.processes import Places
 from benches.rounds import Settings, run

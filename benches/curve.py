@@ -24,7 +24,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from benches import machine
-from benches.cases import TARGET_SCALE, named
+from benches.case import TARGET_SCALE
+from benches.cases import named
 from benches.options import add_common, at_least, check_contenders
 from benches.processes import ROOT, Places
 from benches.rounds import Outcome, Settings, run

@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benches.cases import TARGET_SCALE, named
+from benches.case import TARGET_SCALE
+from benches.cases import named
 
 __all__ = ["FIGURES", "pages", "take"]
 

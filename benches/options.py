@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from benches.cases import Case
+from benches.case import Case
 from benches.processes import ROOT, Places
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from benches.cases import TARGET_SCALE
+from benches.case import TARGET_SCALE
 from benches.rounds import Outcome
 from benches.summary import Compared, Spread, Summary
 

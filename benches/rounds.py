@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benches.cases import Case
+from benches.case import Case
 from benches.contender import Contender
 from benches.processes import CouldNotRun, Places, Pool
 from benches.tables import build

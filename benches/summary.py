@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from benches.cases import Case, Limit, Ratio
+from benches.case import Case, Limit, Ratio
 from benches.rounds import Outcome
 
 
