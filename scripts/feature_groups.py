@@ -67,7 +67,7 @@ ENTRIES = {
         "VerbPlans",
     ),
     "own SQL": ("ProcedurePlans", "Procedures"),
-    "streams": ("StreamSink", "StreamSource"),
+    "streams": ("StreamSink", "StreamSource", "StreamTriggers"),
 }
 
 
@@ -89,6 +89,7 @@ USES = {
         "MergeTargets",
         "ReplacingInserts",
         "StatementRule",
+        "StreamTriggers",
     ),
     "StatementParser": ("ProcedurePlans",),
 }

@@ -213,6 +213,17 @@ def test_update_is_refused_when_the_stream_starts(
     assert not Path(path).exists()
 
 
+@pytest.mark.every_spark
+def test_the_continuous_trigger_is_refused_when_the_stream_starts(
+    spark: SparkSession, checkpoint: Path, path: str
+) -> None:
+    frame = spark.readStream.format("rate").load().select("value")
+    writer = write(frame, checkpoint).trigger(continuous="1 second")
+    with pytest.raises(UnsupportedFeatureError, match=r"continuous.*processingTime, availableNow or once"):
+        writer.start(path)
+    assert not Path(path).exists()
+
+
 REFUSED: dict[str, dict[str, Any]] = {
     "the option replaceWhere does not apply to streams": {"replaceWhere": "id > 1"},
     "the option baseVersion does not apply to streams": {"baseVersion": 1},

@@ -17,7 +17,8 @@ public class SessionRule
           CarriedStatements.class,
           EvolvingMerges.class,
           HeldWrites.class,
-          NamedChangeFeeds.class);
+          NamedChangeFeeds.class,
+          StreamTriggers.class);
 
   /** The rules that run together with Spark's own rules that resolve names. */
   static final Class<?>[] RESOLUTION =
