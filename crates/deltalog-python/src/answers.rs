@@ -11,7 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::snapshot::predicate_in;
+use crate::predicate::predicate_in;
 
 /// Prepares queries about the rows for which `predicate` is true. Its timestamps without a zone are in `time_zone`.
 pub(crate) fn of(

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::call::call;
-use crate::snapshot::user_predicate;
+use crate::predicate::user_predicate;
 use crate::store_options::{StoreOptions, open_storage};
 use crate::stream::ArrowStream;
 

@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use deltalog::engine::changes::{ChangeBound, ChangeFeed};
+use deltalog::engine::changes::ChangeFeed;
 use deltalog::engine::commit::{Conflict, ConflictReason, find_commit};
 use deltalog::engine::commit_actions::commit_actions_schema;
 use deltalog::engine::constraints::describe_rows;
 use deltalog::engine::history::{history_batch, history_schema};
 use deltalog::engine::log::StagedCommit;
-use deltalog::engine::predicate::{ParseMode, Predicate, parse};
 use deltalog::engine::protocol::{LogPath, MaterializedRowTracking, to_log_string};
 use deltalog::engine::scan::{FileListing, ListColumn, TableScan};
 use deltalog::{
@@ -22,24 +21,16 @@ use pyo3::types::PyBytes;
 
 use crate::answers;
 use crate::call::call;
+use crate::change_range::ChangeRange;
 use crate::error::IntoPython;
 use crate::fragment;
 use crate::handle::Commits;
+use crate::predicate::user_predicate;
 use crate::spark_changes::SparkChanges;
 use crate::spark_plan::{SparkPlan, pack, pack_answers};
 use crate::store_options::StoreOptions;
 use crate::stream::{ArrowStream, Origin};
 use crate::upkeep;
-
-/// Parses the predicate of a user. Timestamps without a zone are in UTC.
-pub(crate) fn user_predicate(sql: Option<&str>) -> deltalog::Result<Option<Predicate>> {
-    predicate_in(sql, "UTC")
-}
-
-/// Parses the predicate of a user. Timestamps without a zone are in `time_zone`.
-pub(crate) fn predicate_in(sql: Option<&str>, time_zone: &str) -> deltalog::Result<Option<Predicate>> {
-    sql.map(|sql| parse(sql, time_zone, ParseMode::Strict)).transpose()
-}
 
 /// A part of a scan: its serialized form, the number of its files, their size in bytes, and the number of their rows.
 type ScanPart<'py> = (Bound<'py, PyBytes>, usize, u64, Option<u64>);
@@ -62,45 +53,6 @@ fn staged_of(staged: Vec<Staged>) -> deltalog::Result<Vec<StagedCommit>> {
         Staged::Inline(version, bytes) => Ok(StagedCommit::inline(version, bytes)),
     });
     commits.collect()
-}
-
-/// A range of changes: `deltalog.arguments.ChangeRange` in Python.
-#[derive(FromPyObject)]
-pub(crate) struct ChangeRange {
-    start_version: Option<u64>,
-    end_version: Option<u64>,
-    start_timestamp_ms: Option<i64>,
-    end_timestamp_ms: Option<i64>,
-}
-
-impl ChangeRange {
-    /// Returns the change feed of `snapshot` for this range.
-    fn feed(&self, snapshot: &CoreSnapshot) -> deltalog::Result<ChangeFeed> {
-        let mut feed = ChangeFeed::new(snapshot);
-        if let Some(start) = change_bound("begin", self.start_version, self.start_timestamp_ms)? {
-            feed = feed.from(start);
-        }
-        if let Some(end) = change_bound("end", self.end_version, self.end_timestamp_ms)? {
-            feed = feed.to(end);
-        }
-        Ok(feed)
-    }
-}
-
-/// Returns the version or time at which changes begin or end, if one is given.
-fn change_bound(
-    verb: &str,
-    version: Option<u64>,
-    timestamp_ms: Option<i64>,
-) -> deltalog::Result<Option<ChangeBound>> {
-    match (version, timestamp_ms) {
-        (Some(_), Some(_)) => Err(deltalog::Error::invalid_argument(format!(
-            "changes {verb} at a version or at a timestamp, not at both"
-        ))),
-        (version, timestamp_ms) => {
-            Ok(version.map(ChangeBound::Version).or(timestamp_ms.map(ChangeBound::Timestamp)))
-        }
-    }
 }
 
 /// Empties the process's registry of snapshots, so that the next call opens a table as a new process would. For

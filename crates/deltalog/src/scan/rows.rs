@@ -386,6 +386,8 @@ mod row_ids_tests;
 #[cfg(test)]
 mod selection_tests;
 #[cfg(test)]
+mod stream_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod type_tests;
