@@ -142,6 +142,11 @@ build: .venv/.wheel ## make .venv with the wheel, the newest PySpark and the tes
 wheel: $(wheel) ## make the wheel that is published, with the classes for every Spark, in dist/
 	$(bin)/python -m scripts.spark_jars --check dist/*.whl $(SPARKS)
 
+.PHONY: wheel-datafusion
+wheel-datafusion: .venv/.deps ## make the wheel for the Python package datafusion, in dist/
+	$(bin)/maturin build --release --quiet --interpreter $(bin)/python --out dist --target-dir target \
+		--manifest-path crates/deltalog-datafusion/python/Cargo.toml
+
 .PHONY: sdist
 sdist: $(wheel_jars) .venv/.deps ## make the source archive, with the classes for every Spark, in dist/
 	$(bin)/python scripts/licenses.py $(licenses)
@@ -215,10 +220,10 @@ test-datafusion-quick: # test tables in DataFusion without its planner, as CI do
 	cargo test $(datafusion) $(if $(STRESS),--no-fail-fast)
 
 .PHONY: test-datafusion
-test-datafusion: ## test tables in DataFusion, also by queries, and run clippy for them
-	cargo test $(datafusion) --workspace $(if $(STRESS),--no-fail-fast)
+test-datafusion: .venv/.deps ## test tables in DataFusion, also by queries, and run clippy for them
+	cargo test $(datafusion) --workspace --exclude deltalog-datafusion-python $(if $(STRESS),--no-fail-fast)
 	cargo fmt --all --manifest-path $(datafusion_manifest) --check
-	cargo clippy $(datafusion) --workspace --all-targets --quiet -- -D warnings
+	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy $(datafusion) --workspace --all-targets --quiet -- -D warnings
 
 # Those of one slice only, such as 1/4.
 PLANTED_SLICE ?= 0/1

@@ -135,10 +135,12 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
     ),
     "plots": ("Plots", ["plot.files", "plot.overlap", "plot.growth", "plot.commits"]),
     "tools": (
-        "Polars, DuckDB, Dask, Ray and Daft",
+        "Polars, DuckDB, DataFusion, Dask, Ray and Daft",
         [
             "polars.scan",
             "duckdb.source",
+            "duckdb.sql",
+            "datafusion.sql",
             "pyarrow.dataset",
             "sql",
             "dask.read",

@@ -121,7 +121,8 @@ def test_the_version_is_set_everywhere(root: Path, repository: Path) -> None:
         lock = (repository / workspace / "Cargo.lock").read_text()
         packages |= dict(re.findall(r'(?m)^name = "(deltalog[\w-]*)"\nversion = "(.*)"$', lock))
     manifests = {path.parent.name: path.read_text() for path in root.glob("crates/*/Cargo.toml")}
-    names = {re.findall(r'(?m)^name = "(.*)"$', manifest)[0] for manifest in manifests.values()}
+    wheel = (root / DATAFUSION / "python" / "Cargo.toml").read_text()
+    names = {re.findall(r'(?m)^name = "(.*)"$', manifest)[0] for manifest in (*manifests.values(), wheel)}
     assert packages == dict.fromkeys(names, "7.8.9")
     del manifests["deltalog-datafusion"]  # This crate is a separate Cargo workspace.
     assert all("\nversion.workspace = true\n" in manifest for manifest in manifests.values())
@@ -130,8 +131,10 @@ def test_the_version_is_set_everywhere(root: Path, repository: Path) -> None:
     assert changed == [
         ["3", "3", "Cargo.lock"],
         ["2", "2", "Cargo.toml"],
-        ["2", "2", f"{DATAFUSION}/Cargo.lock"],
+        ["3", "3", f"{DATAFUSION}/Cargo.lock"],
         ["2", "2", f"{DATAFUSION}/Cargo.toml"],
+        ["3", "3", f"{DATAFUSION}/python/Cargo.toml"],
+        ["2", "2", f"{DATAFUSION}/python/pyproject.toml"],
     ]
 
 
@@ -223,7 +226,7 @@ def test_a_dry_run_shows_what_would_change(
     made = committed(repository)
     command.main(["0.2.0", "--dry-run"], repository)
     shown = capsys.readouterr().out
-    assert shown.count('+version = "0.2.0"') == 7
+    assert shown.count('+version = "0.2.0"') == 9
     assert "+## 0.2.0 (" in shown
     assert (builds, git(repository, "rev-parse", "HEAD"), git(repository, "tag")) == ([], made, "")
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from deltalog.commit import CommitProperties, Transaction
     from deltalog.convert import ConversionPlan, convert_to_delta, convert_to_deltalake, plan_conversion
     from deltalog.distributed import DistributedWrite, Fragment, WriteTask, begin_write
-    from deltalog.duckdb import sql
     from deltalog.errors import (
         AccessDeniedError,
         AfterCommitError,
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
         VersionNotFoundError,
     )
     from deltalog.observing import Progress, progress
+    from deltalog.queries import sql
     from deltalog.schema import ArrayType, Field, Identity, MapType, PrimitiveType, Schema, StructType
     from deltalog.table import DeltaTable, Metadata, Protocol
     from deltalog.table.alter import TableAlterer
@@ -152,7 +152,6 @@ _NAMES = {
         "WriteTask",
         "begin_write",
     ),
-    "duckdb": ("sql",),
     "errors": (
         "AccessDeniedError",
         "AfterCommitError",
@@ -179,6 +178,7 @@ _NAMES = {
         "Progress",
         "progress",
     ),
+    "queries": ("sql",),
     "schema": (
         "ArrayType",
         "Field",

@@ -30,7 +30,17 @@ PLACES = {
         'deltalog = { path = "../deltalog", version = "=VERSION" }\n',
     ),
     "crates/deltalog-datafusion/Cargo.lock": tuple(
-        f'[[package]]\nname = "{name}"\nversion = "VERSION"\n' for name in ("deltalog", "deltalog-datafusion")
+        f'[[package]]\nname = "{name}"\nversion = "VERSION"\n'
+        for name in ("deltalog", "deltalog-datafusion", "deltalog-datafusion-python")
+    ),
+    "crates/deltalog-datafusion/python/Cargo.toml": (
+        'name = "deltalog-datafusion-python"\nversion = "VERSION"\n',
+        'deltalog = { path = "../../deltalog", version = "=VERSION"',
+        'deltalog-datafusion = { path = "..", version = "=VERSION" }\n',
+    ),
+    "crates/deltalog-datafusion/python/pyproject.toml": (
+        'version = "55.VERSION"\n',
+        'dependencies = ["deltalog==VERSION", ',
     ),
 }
 """For each file, the texts that contain the version. pyproject.toml, the jars and the binary take the version from

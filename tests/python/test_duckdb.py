@@ -241,7 +241,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
     )
-    assert done.stdout.startswith("ExtraRequiredError deltalog.sql needs duckdb, which is not installed")
+    assert done.stdout.startswith("ExtraRequiredError deltalog.sql needs duckdb, or datafusion")
     assert "pip install 'deltalog[sql]'" in done.stdout
 
 

@@ -8,6 +8,8 @@
 //!   receive this signal: it then deletes its files and commits nothing.
 //! - All partitions of the input are read, regardless of how the optimizer has divided them. (Through DataFusion's
 //!   interface for other binaries, a plan cannot ask for a single partition.)
+//! - The task that polls the INSERT also polls all partitions of its input. If the input belongs to another binary, it
+//!   may start tasks, and needs a thread of that binary's runtime. A task of our own runtime has no such thread.
 //! - If the statement reads rows from the table itself, the transaction is told which rows. It then conflicts with
 //!   other writers that change them.
 
@@ -21,7 +23,6 @@ use datafusion_common::{Result, internal_datafusion_err, internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_expr::dml::InsertOp;
 use datafusion_physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{
@@ -132,10 +133,14 @@ impl InsertExec {
     }
 
     fn rows(&self, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        if self.input.output_partitioning().partition_count() == 1 {
-            return self.input.execute(0, context);
-        }
-        CoalescePartitionsExec::new(Arc::clone(&self.input)).execute(0, context)
+        let count = self.input.output_partitioning().partition_count();
+        let partitions: Vec<_> = (0..count)
+            .map(|partition| self.input.execute(partition, Arc::clone(&context)))
+            .collect::<Result<_>>()?;
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            self.input.schema(),
+            futures::stream::select_all(partitions),
+        )))
     }
 }
 

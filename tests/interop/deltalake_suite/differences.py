@@ -96,7 +96,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "There is no provider for DataFusion, and no `QueryBuilder`: `deltalog.sql` is DuckDB's SQL",
+        "A `DeltaTable` is no table of DataFusion (`deltalog_datafusion` makes one), and there is no `QueryBuilder`",
         (
             "test_datafusion.py::test_datafusion_table_provider_accepts_session_keyword_argument",
             "test_datafusion.py::test_datafusion_table_provider_incompatible_version_errors",

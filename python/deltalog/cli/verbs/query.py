@@ -1,4 +1,4 @@
-"""`sql`: runs a query over tables with DuckDB."""
+"""`sql`: runs a query over tables with DuckDB or DataFusion."""
 
 from deltalog.cli.failures import UsageError
 from deltalog.cli.output import Output
@@ -8,7 +8,11 @@ __all__ = ["VERBS"]
 
 
 def _define(parser: Parser) -> None:
-    parser.add_argument("query", metavar="QUERY", help="a query in DuckDB's SQL")
+    parser.add_argument(
+        "query",
+        metavar="QUERY",
+        help="a query in DuckDB's SQL, or in DataFusion's if DuckDB is not installed",
+    )
     parser.add_argument(
         "tables",
         metavar="NAME=TABLE",
@@ -27,14 +31,13 @@ def _define(parser: Parser) -> None:
 
 def _run(arguments: Arguments, out: Output) -> None:
     from deltalog._internal import arrow_stream
-    from deltalog.duckdb import sql
-    from deltalog.table import DeltaTable
+    from deltalog.queries import query_over
 
-    options = options_of(arguments)
-    tables = {name: DeltaTable(place, storage_options=options) for name, place in arguments.tables}
+    tables = dict(arguments.tables)
     if len(tables) < len(arguments.tables):
         raise UsageError("two tables have the same name")
-    out.rows(arrow_stream(sql(arguments.query, **tables)), arguments.limit)
+    rows = query_over(arguments.query, tables, options_of(arguments))
+    out.rows(arrow_stream(rows), arguments.limit)
 
 
 VERBS: dict[str, Verb] = {
@@ -45,8 +48,9 @@ VERBS: dict[str, Verb] = {
             'deltalog sql "SELECT city, sum(km) AS km FROM trips GROUP BY city ORDER BY city" trips=trips',
             'deltalog sql "SELECT count(*) FROM t JOIN o ON t.km > o.price" t=trips o=orders --json',
         ),
-        "DuckDB runs the query (pip install 'deltalog[sql]'). It passes its filters to the scans of the tables, which "
-        "then skip files and pages. A query cannot change tables.",
+        "DuckDB runs the query (pip install 'deltalog[sql]'), or DataFusion if it is installed and DuckDB is not (pip "
+        "install deltalog-datafusion). Filters are passed to the scans of the tables, which then skip files and pages. "
+        "A query cannot change tables.",
         has_arrow=True,
     ),
 }

@@ -1,0 +1,101 @@
+"""Delta tables in DataFusion: `context.register_table("trips", deltalog_datafusion.table("trips"))`.
+
+deltalog's scan evaluates filters, and applies deletion vectors, column mapping and the other features of a table.
+`INSERT INTO` and `INSERT OVERWRITE` are transactions.
+
+DataFusion and this package are two binaries that share structures in memory. Their layout changes with each major
+version of DataFusion. So the version of this package begins with the major version that it works with, and it refuses
+to work with another one, which would crash the process.
+"""
+
+import importlib.metadata
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from deltalog import DeltaTable
+from deltalog.errors import UnsupportedFeatureError, hinted
+from deltalog.extras import ExtraRequiredError
+from deltalog_datafusion._datafusion import DATAFUSION_MAJOR, Table
+
+__all__ = ["DATAFUSION_MAJOR", "TableProvider", "table"]
+
+
+class TableProvider:
+    """A table at one version, for `SessionContext.register_table`.
+
+    All queries see the version that was opened. After an INSERT through this object they see the version that it has
+    committed. A query returns rows in any order.
+    """
+
+    def __init__(self, table: Table, location: str) -> None:
+        self._table = table
+        self._location = location
+
+    @property
+    def version(self) -> int:
+        """The version that queries see."""
+        return self._table.version
+
+    def __datafusion_table_provider__(self, session: Any) -> object:
+        """Returns the capsule that a session of DataFusion registers."""
+        ensure_same_major()
+        return self._table.capsule(session)
+
+    def __repr__(self) -> str:
+        return f"deltalog_datafusion.TableProvider({self._location!r}, version={self.version})"
+
+
+def table(
+    table: "DeltaTable | str | os.PathLike[str]", *, storage_options: Mapping[str, str] | None = None
+) -> TableProvider:
+    """Returns a table for a session of DataFusion.
+
+    Args:
+        table: a path or URL, whose newest version is opened, or a `DeltaTable`, whose version is opened once more.
+        storage_options: the options of the store. Pass them for a `DeltaTable`, too: it does not reveal its own.
+
+    Raises:
+        ExtraRequiredError: DataFusion is not installed.
+        UnsupportedFeatureError: another major version of DataFusion is installed, the table has a
+            `credential_provider`, or deltalog cannot read the table.
+        NotATableError: there is no table.
+    """
+    ensure_same_major()
+    if isinstance(table, DeltaTable):
+        opened, version = table, table.version()
+    else:
+        opened, version = DeltaTable(table, storage_options=storage_options), None
+    if opened._credential_provider is not None:
+        refused = UnsupportedFeatureError("a table with a credential_provider cannot be used in DataFusion")
+        raise hinted(refused, "pass the path or URL of the table, and credentials as storage_options")
+    snapshot = opened._opened.snapshot
+    options = dict(storage_options or {})
+    made = Table.open(snapshot.uri, version, snapshot.table_id, options, snapshot.allowed_roots)
+    return TableProvider(made, snapshot.uri)
+
+
+def ensure_same_major() -> None:
+    """Refuses every major version of DataFusion except the one that this package was compiled with.
+
+    Raises:
+        ExtraRequiredError: DataFusion is not installed.
+        UnsupportedFeatureError: another major version is installed.
+    """
+    try:
+        installed = importlib.metadata.version("datafusion")
+    except importlib.metadata.PackageNotFoundError as error:
+        install = f"pip install 'datafusion>={DATAFUSION_MAJOR},<{DATAFUSION_MAJOR + 1}'"
+        missing = ExtraRequiredError(
+            f"deltalog_datafusion needs datafusion, which is not installed: {install}"
+        )
+        missing.hint = install
+        raise missing from error
+    major = installed.partition(".")[0]
+    if major != str(DATAFUSION_MAJOR):
+        ours = importlib.metadata.version("deltalog-datafusion")
+        refused = UnsupportedFeatureError(
+            f"deltalog-datafusion {ours} works with DataFusion {DATAFUSION_MAJOR}, and DataFusion {installed} is "
+            "installed"
+        )
+        raise hinted(refused, f"install deltalog-datafusion {major}.*, or datafusion {DATAFUSION_MAJOR}.*")

@@ -1,0 +1,61 @@
+"""`deltalog.sql`: queries over tables, by the library that is installed."""
+
+import importlib.util
+from collections.abc import Mapping
+from typing import Any
+
+from deltalog.conditions import Location, opened_table
+from deltalog.extras import ExtraRequiredError
+
+__all__ = ["sql"]
+
+_INSTALL = "pip install 'deltalog[sql]'"
+
+
+def sql(query: str, /, **tables: Location) -> Any:
+    """Returns the result of a query over tables, by DuckDB. The query runs when the result is read.
+
+    ```python
+    deltalog.sql("SELECT city, sum(km) FROM trips GROUP BY city", trips="/data/trips").to_arrow_table()
+    ```
+
+    If DuckDB is not installed, but DataFusion and deltalog-datafusion are, the query is one in DataFusion's SQL.
+    `deltalog.duckdb.sql` and `deltalog.datafusion.sql` do not depend on what is installed.
+
+    The result is a relation of DuckDB, or a frame of DataFusion. Both have `to_arrow_table`, and can be passed to
+    whatever reads an Arrow stream, such as `write_deltalake`. Other methods differ: `.df()`, `.pl()` and `.fetchall()`
+    of DuckDB are `.to_pandas()`, `.to_polars()` and `.to_pylist()` of DataFusion.
+
+    Args:
+        query: one query.
+        tables: the tables, by the names that the query uses. Each is a `DeltaTable`, a path or a URL.
+
+    Raises:
+        ExtraRequiredError: neither library is installed: `pip install 'deltalog[sql]'` installs DuckDB.
+        InvalidArgumentError: the library does not accept the query, or the query has no result. If computing the rows
+            fails later, the library raises its own error.
+        NotATableError: there is no table.
+    """
+    return query_over(query, tables, None)
+
+
+def query_over(query: str, tables: Mapping[str, Location], storage_options: Mapping[str, str] | None) -> Any:
+    """Does the same with options of the store for all tables, which are paths or URLs then."""
+    if _is_installed("duckdb"):
+        from deltalog import duckdb
+
+        opened = {name: opened_table(table, storage_options) for name, table in tables.items()}
+        return duckdb.sql(query, **opened)
+    if _is_installed("datafusion") and _is_installed("deltalog_datafusion"):
+        from deltalog import datafusion
+
+        return datafusion.query_over(query, tables, storage_options)
+    missing = ExtraRequiredError(
+        f"deltalog.sql needs duckdb, or datafusion and deltalog-datafusion, which are not installed: {_INSTALL}"
+    )
+    missing.hint = _INSTALL
+    raise missing
+
+
+def _is_installed(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None

@@ -1,0 +1,29 @@
+"""`deltalog.sql`: which library it takes. `test_duckdb.py` and `datafusion_cases.py` test the libraries."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+import pytest
+
+import deltalog
+import deltalog.datafusion
+from deltalog.extras import ExtraRequiredError
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where neither library is installed, and where only DataFusion itself is."""
+    for module in ("duckdb", "datafusion", "deltalog_datafusion"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ExtraRequiredError, match=r"pip install 'deltalog\[sql\]'"):
+        deltalog.sql("SELECT 1")
+    with pytest.raises(ExtraRequiredError, match="pip install deltalog-datafusion"):
+        deltalog.datafusion.sql("SELECT 1")
+    spec = importlib.util.find_spec("pytest")
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: spec if name == "datafusion" else found(name)
+    )
+    with pytest.raises(ExtraRequiredError, match="deltalog-datafusion"):
+        deltalog.sql("SELECT 1")
