@@ -18,7 +18,7 @@ class Difference(NamedTuple):
 
 DIFFERENCES = (
     Difference(
-        "Functions and classes inside `deltalake` are not there, and their own tests fail",
+        "Internal functions and classes of `deltalake` do not exist in deltalog, so their tests fail",
         (
             "test_conversion.py::test_null_conversion_field_not_found",
             "test_conversion.py::test_null_conversion_no_field_name",
@@ -45,7 +45,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "Features are listed in the protocol; its version is not raised instead",
+        "The protocol lists each feature, instead of a higher protocol version",
         (
             "test_alter.py::test_add_constraint",
             "test_alter.py::test_add_feature_variations",
@@ -65,7 +65,7 @@ DIFFERENCES = (
         ("test_alter.py::test_add_features_disallowed_protocol_increase",),
     ),
     Difference(
-        "`delta.minReaderVersion` and `delta.minWriterVersion` are no properties: the protocol follows from features",
+        "`delta.minReaderVersion` and `delta.minWriterVersion` cannot be set: features determine the protocol",
         (
             "test_alter.py::test_set_table_properties_enable_cdf_with_writer_version_bumped",
             "test_alter.py::test_set_table_properties_min_reader_version",
@@ -77,7 +77,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "There is no pyarrow filesystem (`DeltaStorageHandler`), and `to_pyarrow_table` takes none",
+        "There is no pyarrow filesystem (`DeltaStorageHandler`), and `to_pyarrow_table` does not accept one",
         (
             "test_file_system_handler.py::test_delete_dir_missing_prefix_is_noop",
             "test_file_system_handler.py::test_delete_dir_nested",
@@ -116,7 +116,7 @@ DIFFERENCES = (
         ("test_opendal.py::test_opendal_local_roundtrip",),
     ),
     Difference(
-        "`create_write_transaction` with `AddAction` and `RemoveAction` is not there",
+        "There is no `create_write_transaction` with `AddAction` and `RemoveAction`",
         (
             "test_commit_properties.py::test_create_write_transaction_accepts_json_custom_metadata",
             "test_commit_properties.py::test_create_write_transaction_forwards_app_transactions",
@@ -132,7 +132,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "There is no `PostCommitHookProperties`: properties of the table decide about checkpoints",
+        "There is no `PostCommitHookProperties`: table properties determine when checkpoints are written",
         (
             "test_alter.py::test_set_table_metadata_with_post_commithook_properties",
             "test_checkpoint.py::test_checkpoint_post_commit_config",
@@ -150,7 +150,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "There are no warnings about old spellings of arguments, which are refused or accepted",
+        "Old spellings of arguments are accepted or refused, but cause no warnings",
         (
             "test_config.py::test_deprecated_load_options_are_ignored",
             "test_create.py::test_create_positional_and_keyword_commit_conflict_raises",
@@ -166,7 +166,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "Numbers are not cast from and to text, and `error_on_type_mismatch=False` is refused",
+        "Numbers are not cast to strings or from strings, and `error_on_type_mismatch=False` is refused",
         (
             "test_casting.py::test_unsafe_cast",
             "test_merge.py::test_merge_safe_cast_cdf_projection_uses_null_on_failed_cast",
@@ -184,7 +184,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "No value is rounded: times with nanoseconds are refused if they lose some",
+        "No value is rounded: times with nanoseconds that cannot be stored exactly are refused",
         (
             "test_merge.py::test_merge_schema_evolution_with_nanosecond_timestamps[False]",
             "test_writer.py::test_nanosecond_timestamps_cast_to_microsecond_by_default",
@@ -229,7 +229,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "Metrics of DataFusion's plans are not there (`num_target_files_scanned`, `plannerStrategy`)",
+        "There are no metrics of DataFusion's plans (`num_target_files_scanned`, `plannerStrategy`)",
         (
             "test_delete.py::test_delete_partition_only_omits_deleted_rows_when_stats_missing",
             "test_merge.py::test_merge_file_pruning_regression_3636",
@@ -241,7 +241,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "Operations and their parameters in the history are named as by the JVM connector",
+        "Operations and their parameters in the history have the names that the JVM connector uses",
         (
             "test_alter.py::test_set_table_description",
             "test_commit_properties.py::test_operation_parameters_merge_without_duplicate_json_keys",
@@ -254,7 +254,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "A time before the first version, or after the last, is refused",
+        "A time before the first version or after the newest version is refused",
         (
             "test_restore.py::test_restore_with_datetime",
             "test_restore.py::test_restore_with_datetime_str",
@@ -264,7 +264,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "A table that is pinned to a version changes nothing",
+        "A `DeltaTable` that is pinned to a version cannot change the table",
         ("test_table_read.py::test_load_as_version_datetime_with_logs_removed",),
     ),
     Difference(
@@ -278,7 +278,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "Options of stores are refused for local files",
+        "Storage options are refused for local files",
         (
             "test_table_read.py::test_is_deltatable_with_storage_opts",
             "test_writer.py::test_local_path_with_unsafe_rename",
@@ -310,7 +310,7 @@ DIFFERENCES = (
         ("test_version.py::test_version",),
     ),
     Difference(
-        "Rows come in another order",
+        "Rows are returned in another order",
         (
             "test_table_read.py::test_read_partitioned_table_to_dict",
             "test_table_read.py::test_read_partitioned_table_with_partitions_filters_to_dict",
@@ -324,7 +324,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "A version has the time of its file, as in the JVM connector, and not the time in `commitInfo`",
+        "The time of a version is the time of its log file, as in the JVM connector, not the time in `commitInfo`",
         (
             "test_cdf.py::test_read_cdf_non_partitioned",
             "test_cdf.py::test_read_cdf_partitioned",
@@ -332,7 +332,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "Files of change data are only written where the data files do not tell the changes",
+        "Change data files are only written if the data files do not show the changes",
         (
             "test_cdf.py::test_write_predicate_partitioned_cdf",
             "test_cdf.py::test_write_predicate_unpartitioned_cdf",
@@ -350,7 +350,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "Long names, new columns with column mapping, and partition columns that are not named are no errors",
+        "Long names, new columns with column mapping, and unnamed partition columns are accepted",
         (
             "test_alter.py::test_drop_column_not_null_already_nullable",
             "test_alter.py::test_set_table_description_character_limit",
@@ -365,14 +365,14 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "A repeated write of an application is an `AlreadyApplied`, and its next one no conflict",
+        "A repeated write of an application returns `AlreadyApplied`, and its next write does not conflict",
         (
             "test_writer.py::test_write_concurrent_blind_appends[writer1_txn0-writer2_txn0-False-True]",
             "test_writer.py::test_write_concurrent_blind_appends[writer1_txn2-writer2_txn2-False-True]",
         ),
     ),
     Difference(
-        "Refused: duplicates in the source of a MERGE, clauses never reached, overwrites of append-only tables",
+        "Duplicates in the source of a MERGE, unreachable clauses and overwrites of append-only tables are refused",
         (
             "test_merge.py::test_merge_multiple_when_not_matched_by_source_update_wo_predicate",
             "test_merge.py::test_merge_when_matched_delete_conditional_duplicates_fail",
@@ -385,7 +385,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "`WriterProperties` cannot be changed; encodings are checked when a file is written, and take effect",
+        "`WriterProperties` are immutable; encodings are checked when a file is written, and take effect",
         (
             "test_delete_writer_properties.py::test_delete_respects_writer_properties_issue_4579",
             "test_writerproperties.py::test_write_invalid_encoding_configuration",
@@ -397,7 +397,7 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "Properties of a table are texts, in lower case",
+        "Table properties are strings, in lower case",
         (
             "test_convert_to_delta.py::test_convert_without_stats",
             "test_convert_to_delta.py::test_local_convert_to_delta",
@@ -416,11 +416,11 @@ DIFFERENCES = (
         ("test_optimize.py::test_optimize_min_commit_interval",),
     ),
     Difference(
-        "A batch of a stream has no columns by name: a library of Arrow reads it",
+        "Batches of a stream have no columns by name: use an Arrow library to read them",
         ("test_scan.py::test_scan_reader_is_consumable_batch_by_batch",),
     ),
     Difference(
-        "Filters are SQL or tuples, and no `Expression`; texts are not read as dictionaries",
+        "Filters are SQL or tuples, not an `Expression`; strings are not read as dictionaries",
         (
             "test_table_read.py::test_delta_table_with_filters",
             "test_table_read.py::test_filter_nulls",
@@ -439,14 +439,14 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "Statistics in the log have no bounds of booleans, milliseconds in times, and the NULLs of bytes",
+        "Statistics in the log have no bounds of booleans; they have milliseconds and NULL counts of binary columns",
         (
             "test_writer.py::test_writer_null_stats",
             "test_writer.py::test_writer_stats",
         ),
     ),
     Difference(
-        "Texts of errors differ",
+        "Error messages differ",
         (
             "test_cdf.py::test_read_cdf_version_out_of_range",
             "test_cdf.py::test_read_timestamp_cdf_out_of_range",
