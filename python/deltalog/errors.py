@@ -51,7 +51,7 @@ class DeltaError(Exception):
     path: str | None = None
     """The path of the file that caused the error, relative to the table."""
     line: int | None = None
-    """The number of the line in that file, counted from 1."""
+    """The number of the line in the file `path`, counted from 1."""
     hint: str | None = None
     """Advice on what to do about the error."""
     reason: str | None = None

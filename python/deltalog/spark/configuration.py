@@ -113,7 +113,7 @@ def _copy(wheel: str) -> str:
 
 
 def _remove(directory: str, owner: int) -> None:
-    """Removes the copy, unless this process was forked from the process that made it."""
+    """Removes the copy of the jar, unless this process was forked from the process that made the copy."""
     if os.getpid() == owner:
         shutil.rmtree(directory, ignore_errors=True)
 

@@ -38,9 +38,9 @@ class ScanTask:
     table_uri: str
     """The location of the table, as a URL."""
     num_files: int
-    """The number of its files."""
+    """The number of files that the task reads."""
     size_in_bytes: int
-    """The size of its files."""
+    """The total size of these files in bytes."""
     num_rows: int | None
     """The number of rows in its files that are not deleted, whether the condition is true for them or not. None if the
     log does not have the number of rows for all of these files.

@@ -41,7 +41,7 @@ class Commits(NamedTuple):
     periods: list[Period]
     """All periods from the first commit to the last, including periods without commits."""
     operations: list[str]
-    """The operations, the most frequent first."""
+    """The names of the operations, the most frequent one first."""
 
 
 def commits_of(table: "DeltaTable", last: int | None = None, most: int = 40) -> Commits:

@@ -69,7 +69,7 @@ class CloneRequest(NamedTuple):
     store: Mapping[str, str] = {}
     """Options that determine how the store of the clone is accessed."""
     dry_run: bool = False
-    """Whether nothing is copied or committed."""
+    """Whether the clone is only planned, so that nothing is copied or committed."""
 
 
 def path_in(name: str) -> str | None:
@@ -116,7 +116,7 @@ def cloned(
                 raise InvalidArgumentError(f"the table {request.target} is at {known}, not at {wanted}")
     else:
         identifier = qualified(jvm, session, request.target)
-        # A table at the location that has no entry is a different table.
+        # `ignore` only applies to an existing entry: a table at the location without an entry is not the target.
         mode = "error" if mode == "ignore" else mode
         # This is called even if the result is not needed, because it raises an error, before files are copied, if the
         # database does not exist.

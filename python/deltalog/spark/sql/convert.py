@@ -40,7 +40,7 @@ _NAMED = 10
 # Options that do not affect how the files of a table are read.
 _HARMLESS = ("compression", "mergeschema", "parquet.compression", "path", "serialization.format")
 _HIVE = "spark.sql.hive.convertMetastoreParquet"
-# Spark decodes each of these bytes as a separate character, while the core decodes them as UTF-8.
+# Spark decodes each byte that is not ASCII as a separate character, while the core decodes such bytes as UTF-8.
 _NOT_ASCII = re.compile("%[89A-Fa-f][0-9A-Fa-f]")
 _log = logging.getLogger("deltalog.spark")
 

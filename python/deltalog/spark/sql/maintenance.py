@@ -177,7 +177,7 @@ def restored(
 ) -> tuple[list[int], int | None]:
     """Restores an earlier version, given by its number or by a time, as the newest one.
 
-    Returns a row of `RESTORED`, and the version that was committed, if one was.
+    Returns a row with the columns `RESTORED`, and the committed version, or None if nothing was committed.
 
     Args:
         snapshot: the newest version.

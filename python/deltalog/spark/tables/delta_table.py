@@ -181,7 +181,7 @@ class DeltaTable(Maintenance, Clones):
     def update(self, condition: Condition | None = None, set: Values | None = None) -> DataFrame:  # noqa: A002
         """Assigns new values to columns of the rows for which `condition` is true; without a condition, of all rows.
 
-        `set` has the new values by the names of columns, as SQL text (`{"price": "price * 1.1"}`) or as columns.
+        `set` maps the names of columns to their new values, as SQL text (`{"price": "price * 1.1"}`) or as columns.
         Returns one row with `num_affected_rows`. It raises the same errors as `delete`.
         """
         return verbs.update(self._spark, self._target(), condition, values_argument(set, "set"), self._own.id)

@@ -47,7 +47,9 @@ def requested_base(
 
 
 def check_base_requested(pending: SparkWrite, uri: str, options: Options) -> None:
-    """Raises an error for an overwrite of an existing table without the option, if the plan is unknown."""
+    """Raises an error if an overwrite of an existing table lacks the option `baseVersion`, and the plan of its data is
+    unknown.
+    """
     if pending.table_schema_json is not None and options.base_version is None:
         raise InvalidArgumentError(
             f"it is unknown which version of the table {uri} the data was read from, because Spark does not pass the "

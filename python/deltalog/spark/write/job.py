@@ -248,7 +248,7 @@ def receive(pending: SparkWrite, run: Callable[[], Any], reports: Callable[[], A
 
 
 def _received(reports: Any) -> bytes:
-    """Returns the bytes of reports, which may be in a file."""
+    """Returns the bytes of the tasks' reports, which the JVM may have written to a file."""
     if not isinstance(reports, str):
         return bytes(reports)
     file = Path(reports)

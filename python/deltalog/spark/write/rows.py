@@ -22,7 +22,7 @@ class FileRows(NamedTuple):
     parts: dict[str, Any]
     """The description for `FileRows.java`; empty for rows that can be written unchanged."""
     partition_columns: list[str]
-    """The columns by which Spark then partitions the rows."""
+    """The columns by which Spark partitions the converted rows."""
 
 
 def file_rows(request: WriteRequest, pending: SparkWrite) -> FileRows:
