@@ -55,7 +55,7 @@ def alter(jvm: Jvm, session: Any, options: Options, changes: Sequence[Any]) -> N
 def relocated(jvm: Jvm, session: Any, options: Options, location: str) -> str:
     """Checks the new location of a table in the catalog, and returns the path of the table there.
 
-    Raises an error if there is no table, or one with other columns or partitions.
+    Raises an error if there is no table at the new location, or if its columns or partitions differ.
     """
     old = open_snapshot(jvm, session, options)
     new = open_snapshot(jvm, session, Options({**options.values, "path": location}))

@@ -14,7 +14,7 @@ public interface PlannerCalls {
    * a temporary file with the bytes, which the caller deletes.
    *
    * @param filters the text of FilterText
-   * @param timeZone the time zone in which the filters mean their times
+   * @param timeZone the time zone of the times in the filters
    */
   Object plan(String planner, String filters, String timeZone);
 
@@ -23,7 +23,7 @@ public interface PlannerCalls {
    * file like plan; null if the log does not have all of the values exactly.
    *
    * @param filters the text of FilterText
-   * @param timeZone the time zone in which the filters mean their times
+   * @param timeZone the time zone of the times in the filters
    * @param columns the names of the columns whose bounds are asked for, as a JSON array
    */
   Object answers(String planner, String filters, String timeZone, String columns);

@@ -46,8 +46,8 @@ public class AssignedValues {
   }
 
   /**
-   * Returns the same for a new row, in which columns without an assignment have their default
-   * values.
+   * Returns the value of each column of a new row, in order: the assigned value, or the default
+   * value of a column without an assignment.
    */
   public Expression[] inserted(Attribute[] columns, Seq<Assignment> assignments) {
     return aligned("alignInsertAssignments", columns, assignments);
@@ -154,7 +154,8 @@ public class AssignedValues {
   private static Expression[] aligned(
       Method align, List<Attribute> columns, Seq<Assignment> assignments)
       throws InvocationTargetException {
-    // All parameters that later releases have added are flags.
+    // Later releases of Spark have added parameters to this method. All of them are booleans; false
+    // is passed for each.
     Object[] arguments = new Object[align.getParameterCount()];
     Arrays.fill(arguments, false);
     arguments[0] = Plans.seq(columns);

@@ -115,8 +115,8 @@ final class PageClaims {
   }
 
   /**
-   * Drops the claims of the footer about chunks, because the sizes of pages, which are smaller, are
-   * now known.
+   * Forgets the sizes of chunks that the footer claims, because the sizes of pages, which are
+   * smaller, are now known.
    */
   private void start() {
     if (!sawPages) {
