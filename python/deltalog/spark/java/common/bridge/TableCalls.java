@@ -37,7 +37,7 @@ public interface TableCalls {
    * @param planner the key of the planner
    * @param schema the columns, as JSON
    * @param filters the text of FilterText; the rows of files that cannot match may be missing
-   * @param timeZone the time zone in which the filters mean their times
+   * @param timeZone the time zone of the times in the filters
    */
   Object portable(
       SparkSession session, String planner, String schema, String filters, String timeZone);

@@ -128,8 +128,8 @@ public class DeltalogTable
   }
 
   /**
-   * Does the same for a statement that writes. If such a statement needs a default value that is
-   * not allowed, it fails.
+   * Returns the same table for a statement that writes, with columns whose default values were
+   * checked. If the statement needs a default value that is not allowed, it fails.
    */
   public DeltalogTable forWriting(boolean anySchema) {
     return new DeltalogTable(

@@ -4,8 +4,8 @@ import java.util.Arrays;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Distinguishes JVM errors that a file causes from other JVM errors. Such an error ends an
- * executor, and in local mode the driver, even if it is only the cause of another error.
+ * Distinguishes JVM errors that a file causes from other JVM errors. Spark ends an executor, and in
+ * local mode the driver, after a JVM error, even if it is only the cause of another exception.
  */
 public final class FatalFiles {
   /** The package that parses footers and the headers of pages. */

@@ -19,14 +19,14 @@ public class ChangedRows {
   private final Map<Long, RoaringBitmap> removed = new HashMap<>();
 
   /**
-   * Rows that match a row of the source but are not removed, in the same form. Only used if a row
-   * may match once.
+   * Rows that match a row of the source but are not removed, with keys and bitmaps as in `removed`.
+   * Only used if a row may match only once.
    */
   private final Map<Long, RoaringBitmap> staying = new HashMap<>();
 
   /**
-   * Rows of the source that have matched, in the same form, with the number of their partition as
-   * the file's number.
+   * Rows of the source that have matched, with keys and bitmaps as in `removed`. The number of a
+   * partition of the source takes the place of the file's number.
    */
   private final Map<Long, RoaringBitmap> matched = new HashMap<>();
 
