@@ -2,8 +2,8 @@
 
 1. The source is evaluated once. Each row gets a number, and the executors keep the rows.
 2. Rows of the target that match are joined with the source, for the clauses WHEN MATCHED.
-3. 3. Rows of the target that match no row of the source are added, for WHEN NOT MATCHED BY SOURCE.
-4. 4. The rows of the source whose numbers do not occur in the second step are added, for WHEN NOT MATCHED. If there are
+3. Rows of the target that match no row of the source are added, for WHEN NOT MATCHED BY SOURCE.
+4. The rows of the source whose numbers do not occur in the second step are added, for WHEN NOT MATCHED. If there are
    clauses for both, the executors keep the rows of the second step, too.
 
 One job writes all of these rows. In each step, the clauses see only the columns that they may use.

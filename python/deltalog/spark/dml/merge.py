@@ -1,7 +1,7 @@
 """Executes MERGE.
 
 1. The source is evaluated once. Each row gets a number, and the executors keep the rows.
-2. 2. Files of the target whose statistics exclude all keys of the source are left out. The range of the keys is passed
+2. Files of the target whose statistics exclude all keys of the source are left out. The range of the keys is passed
    to the scan, for skipping row groups and pages. Neither is done with WHEN NOT MATCHED BY SOURCE, because it needs
    every row of the target.
 3. One job joins the target with the source. It writes changed rows, and reports removed positions and the numbers of
