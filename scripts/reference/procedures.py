@@ -33,7 +33,7 @@ def _described(procedure: Procedure) -> str:
             f"`{parameter.name}`",
             parameter.type,
             f"{parameter.comment[0].upper()}{parameter.comment[1:]}",
-            "must be given" if parameter.default is None else f"`{parameter.default}`",
+            "required" if parameter.default is None else f"`{parameter.default}`",
         )
         for parameter in procedure.parameters
     ]

@@ -75,7 +75,9 @@ class ThreadClient(GatewayClient):  # type: ignore[misc]
             super()._give_back_connection(connection)
 
     def _should_retry(self, retry: bool, connection: Any, pne: Any = None) -> bool:
-        """A call on the thread's own connection is not meant for another thread of the JVM."""
+        """Returns whether a failed call is repeated on another connection. A call on the thread's own connection is
+        not, because another connection belongs to another thread of the JVM.
+        """
         return connection is not self._own.connection and bool(super()._should_retry(retry, connection, pne))
 
 

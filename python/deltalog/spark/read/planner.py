@@ -308,7 +308,7 @@ def batch_key(table: TableVersion, batch: Batch) -> str:
 
 
 def batch_parts(table: TableVersion, batch: Batch) -> dict[str, Any]:
-    """Returns the parts of such a key."""
+    """Returns the parts of the key that `batch_key` returns, before they are encoded as JSON."""
     return {**table._asdict(), "batch": {**batch._asdict(), "content": batch.content._asdict()}}
 
 

@@ -120,7 +120,9 @@ def _restore(
     timestamp: str | None,
     user_metadata: str | None,
 ) -> dict[str, Any]:
-    """Restores an earlier version as the newest one. At a repetition, the table already equals that version."""
+    """Restores an earlier version as the newest one. If the command is repeated, the table already equals that version,
+    so nothing is committed.
+    """
     row, committed = maintenance.restored(snapshot, version, timestamp_ms, timestamp, user_metadata)
     return {"rows": [row], "version": committed}
 

@@ -25,7 +25,9 @@ _OF_OLD_ROWS = "EXISTS_DEFAULT"
 
 
 def check_vacant(jvm: Jvm, session: Any, location: Location, name: str) -> None:
-    """Raises an error if there are files at the location of a new table. An existing table is refused elsewhere."""
+    """Raises an error if there are files at the location of a new table. An existing table is no error in this
+    function.
+    """
     if location.obstacle is not None:
         return  # Hadoop cannot list this location.
     found = jvm.static("Locations", "anyFile", session, location.uri)

@@ -65,7 +65,7 @@ class Clones(TableHandle):
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> _Table:
-        """Clones the version that was the newest at a time, as `clone` does."""
+        """Clones, like `clone`, the version that was the newest at the given time."""
         if timestamp is None:
             raise InvalidArgumentError("the time must be a string such as '2025-01-31 12:00:00'")
         return self._cloned(target, isShallow, replace, properties, timestamp=timestamp)
