@@ -189,7 +189,7 @@ def test_refused_options(tmp_path: Path, name: str) -> None:
 def test_batch_reads_refuse_options_of_streams(tmp_path: Path) -> None:
     add(tmp_path, 1)
     source = DeltalogDataSource({"path": str(tmp_path), "startingVersion": "0"})
-    with pytest.raises(InvalidArgumentError, match="only applies to the change data feed"):
+    with pytest.raises(InvalidArgumentError, match="needs readChangeFeed"):
         source.reader(source.schema())
 
 
