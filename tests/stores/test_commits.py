@@ -117,10 +117,10 @@ def test_a_store_that_replaces_commits_is_refused(s3: S3Server) -> None:
     s3.set(ignores_conditions=True)
     options = s3.options()
     with pytest.raises(
-        deltalog.UnsupportedFeatureError, match=r"replaces files .* could be lost.*If-None-Match"
+        deltalog.UnsupportedFeatureError, match=r"replaces existing files .* could be lost.*If-None-Match"
     ):
         write_deltalake("s3://replaces/t", rows(1), storage_options=options)
-    with pytest.raises(deltalog.UnsupportedFeatureError, match="replaces files"):
+    with pytest.raises(deltalog.UnsupportedFeatureError, match="replaces existing files"):
         deltalog.storage.check("s3://replaces/t", options)
     # A data file may remain, but nothing was written to the log.
     assert [key for key in s3.keys("replaces") if not key.endswith(".parquet")] == []

@@ -12,6 +12,7 @@
 //! | `auto_compaction` | a Spark session's settings for compacting small files after a write |
 //! | `batch` | the batches of a stream |
 //! | `call` | releases the interpreter lock, and converts errors |
+//! | `change_range` | the argument that names a range of changes |
 //! | `clone` | CLONE |
 //! | `commit_arguments` | the information that a writer adds to its commit |
 //! | `convert` | `ConversionPlan`: directories of Parquet files that become tables |
@@ -32,6 +33,7 @@
 //! | `optimize` | OPTIMIZE |
 //! | `panics` | raises panics as `InternalError` |
 //! | `parquet_file` | reads a Parquet file that belongs to no table |
+//! | `predicate` | the predicates that users pass |
 //! | `progress` | the progress of long operations, as numbers |
 //! | `repair` | FSCK: `check_files`, `repair` |
 //! | `restore` | RESTORE |
