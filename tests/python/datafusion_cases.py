@@ -241,6 +241,13 @@ def test_an_insert_notices_other_writers(table: str) -> None:
         context.sql(copy).collect()
     with pytest.raises(Exception, match="nothing was committed"):
         context.sql("INSERT OVERWRITE t (id) VALUES (3)").collect()
+    # The rows that it counts, by the log's statistics, or in a subquery.
+    for rows in (
+        "count(*) FROM t",
+        "value FROM generate_series(3, 3) WHERE value < (SELECT count(*) FROM t)",
+    ):
+        with pytest.raises(Exception, match="nothing was committed"):
+            context.sql(f"INSERT INTO t (id) SELECT {rows}").collect()
     assert DeltaTable(table).version() == before
     # Rows that it does not read may change.
     context = context_of(t=deltalog_datafusion.table(table))
@@ -332,6 +339,8 @@ def test_sql_without_duckdb(table: str, monkeypatch: pytest.MonkeyPatch) -> None
     found = deltalog.sql(query, Trips=table, other=DeltaTable(table, version=0))
     gc.collect()
     assert found.to_pylist() == [{"n": 3}]
+    quoted = 'SELECT count(*) AS n FROM "Trips" JOIN trips USING (id)'
+    assert deltalog.sql(quoted, Trips=table).to_pylist() == [{"n": 9}]
     # A frame that is derived from the result can be read, too.
     more = deltalog.sql("SELECT id, i FROM t", t=table).filter("i > 2").select("id")
     gc.collect()

@@ -6,12 +6,13 @@
 //!
 //! - The end of the input is signaled explicitly. If the input fails, or the query is dropped, the writer does not
 //!   receive this signal: it then deletes its files and commits nothing.
-//! - All partitions of the input are read, regardless of how the optimizer has divided them. (Through DataFusion's
-//!   interface for other binaries, a plan cannot ask for a single partition.)
+//! - The optimizer is asked for a single partition: it then executes each partition of the input in its own task.
+//!   DataFusion's interface for other binaries does not transmit this, so all partitions that there are are read.
 //! - The task that polls the INSERT also polls all partitions of its input. If the input belongs to another binary, it
 //!   may start tasks, and needs a thread of that binary's runtime. A task of our own runtime has no such thread.
 //! - If the statement reads rows from the table itself, the transaction is told which rows. It then conflicts with
-//!   other writers that change them.
+//!   other writers that change them. The rows are determined before the input is optimized: DataFusion removes a scan
+//!   if it computes `count(*)`, `min` or `max` from its statistics.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,11 +27,12 @@ use datafusion_physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion_physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
+    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, ExecutionPlanProperties,
+    InputDistributionRequirements, Partitioning, PlanProperties,
 };
 use deltalog::{
-    Environment, Error, ErrorKind, Operation, PendingWrite, Predicate, RowRules, RowsRead, SaveMode,
-    Snapshot, WriteRequest,
+    Environment, Error, ErrorKind, Operation, PendingWrite, RowRules, RowsRead, SaveMode, Snapshot,
+    WriteRequest,
 };
 use futures::channel::mpsc;
 use futures::executor::block_on;
@@ -55,26 +57,25 @@ enum Message {
 #[derive(Debug)]
 pub(crate) struct InsertExec {
     shown: Arc<Shown>,
-    /// The version of the table that the provider showed when the statement was planned.
+    /// The version of the table on which the write is based.
     base: Snapshot,
+    /// The rows of the table from which the input is computed.
+    reads: RowsRead,
     mode: SaveMode,
     input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
 }
 
 impl InsertExec {
-    /// Plans an INSERT of the rows of `input`.
+    /// Plans an INSERT of the rows of `input`, which has not been optimized yet.
     ///
     /// # Errors
     /// Returns `Unsupported` for REPLACE, and for a table whose columns have default or identity values.
-    pub(crate) fn new(
-        shown: Arc<Shown>,
-        input: Arc<dyn ExecutionPlan>,
-        operation: InsertOp,
-    ) -> deltalog::Result<Self> {
-        let base = shown.snapshot()?;
+    pub(crate) fn new(shown: Arc<Shown>, input: Arc<dyn ExecutionPlan>, operation: InsertOp) -> Result<Self> {
+        let base = shown.snapshot().map_err(external)?;
         let unsupported = |message: String, hint: &str| {
-            Err(Error::new(ErrorKind::Unsupported, message).in_table(base.storage().url()).with_hint(hint))
+            let error = Error::new(ErrorKind::Unsupported, message).in_table(base.storage().url());
+            Err(external(error.with_hint(hint)))
         };
         let mode = match operation {
             InsertOp::Append => SaveMode::Append,
@@ -86,7 +87,7 @@ impl InsertExec {
                 );
             }
         };
-        let rules = RowRules::of(base.protocol(), base.metadata(), base.schema())?;
+        let rules = RowRules::of(base.protocol(), base.metadata(), base.schema()).map_err(external)?;
         let defaults = rules.defaults.iter().map(|default| default.name.clone());
         let identities = rules.identity_columns().into_iter().map(|(name, _)| name);
         if let Some(name) = defaults.chain(identities).next() {
@@ -97,39 +98,8 @@ impl InsertExec {
                 "write to the table with deltalog",
             );
         }
-        let properties = properties();
-        Ok(Self { shown, base, mode, input, properties: Arc::new(properties) })
-    }
-
-    /// Returns the version on which the write is based, and the rows of the table that the input reads.
-    fn reads(&self) -> (Snapshot, RowsRead) {
-        let mut base = self.base.clone();
-        let mut conditions: Option<Vec<Predicate>> = Some(Vec::new());
-        let mut is_read = false;
-        let mut plans = vec![&self.input];
-        while let Some(plan) = plans.pop() {
-            plans.extend(plan.children());
-            let Some(scan) = plan.downcast_ref::<ScanExec>() else { continue };
-            let Some((snapshot, predicate)) = scan.reads(&self.shown) else { continue };
-            if !is_read || snapshot.version() < base.version() {
-                base = snapshot.clone();
-            }
-            is_read = true;
-            match (predicate, &mut conditions) {
-                (Some(predicate), Some(conditions)) => conditions.push(predicate.clone()),
-                _ => conditions = None,
-            }
-        }
-        let oldest = if self.mode == SaveMode::Overwrite && self.base.version() < base.version() {
-            self.base.clone()
-        } else {
-            base
-        };
-        match (is_read, conditions) {
-            (false, _) => (oldest, RowsRead::Nothing),
-            (true, Some(conditions)) => (oldest, RowsRead::Matching(conditions)),
-            (true, None) => (oldest, RowsRead::All),
-        }
+        let (base, reads) = reads(&shown, &input, base, mode)?;
+        Ok(Self { shown, base, reads, mode, input, properties: Arc::new(properties()) })
     }
 
     fn rows(&self, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
@@ -142,6 +112,61 @@ impl InsertExec {
             futures::stream::select_all(partitions),
         )))
     }
+}
+
+/// Returns the version on which a write of `input` is based, and the rows of the table from which `input` is computed.
+/// `base` is the version that the provider shows.
+///
+/// DataFusion executes scalar subqueries before the statement, and `input` does not contain their plans. If there is
+/// such a subquery, all rows of the table count as read.
+fn reads(
+    shown: &Arc<Shown>,
+    input: &Arc<dyn ExecutionPlan>,
+    base: Snapshot,
+    mode: SaveMode,
+) -> Result<(Snapshot, RowsRead)> {
+    let (mut oldest, mut is_read, mut all) = (base.clone(), false, false);
+    let mut conditions = Vec::new();
+    let mut plans = vec![input];
+    while let Some(plan) = plans.pop() {
+        plans.extend(plan.children());
+        all |= has_scalar_subquery(&**plan)?;
+        let Some(scan) = plan.downcast_ref::<ScanExec>() else { continue };
+        let Some((snapshot, predicate)) = scan.reads(shown) else { continue };
+        if !is_read || snapshot.version() < oldest.version() {
+            oldest = snapshot.clone();
+        }
+        is_read = true;
+        match predicate {
+            Some(predicate) => conditions.push(predicate.clone()),
+            None => all = true,
+        }
+    }
+    if mode == SaveMode::Overwrite && base.version() < oldest.version() {
+        oldest = base;
+    }
+    let reads = match (all, is_read) {
+        (true, _) => RowsRead::All,
+        (false, true) => RowsRead::Matching(conditions),
+        (false, false) => RowsRead::Nothing,
+    };
+    Ok((oldest, reads))
+}
+
+/// Returns whether an expression of `plan` contains the result of a scalar subquery. The expression may belong to
+/// another binary, so that only its text tells what it is.
+fn has_scalar_subquery(plan: &dyn ExecutionPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply_expressions(&mut |expr| {
+        let mut parts = vec![Arc::clone(expr)];
+        while let Some(part) = parts.pop() {
+            let children = part.children();
+            found |= children.is_empty() && part.to_string().starts_with("scalar_subquery(");
+            parts.extend(children.into_iter().map(Arc::clone));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(found)
 }
 
 fn properties() -> PlanProperties {
@@ -169,6 +194,10 @@ impl ExecutionPlan for InsertExec {
         &self.properties
     }
 
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        InputDistributionRequirements::new(vec![Distribution::SinglePartition])
+    }
+
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }
@@ -193,6 +222,7 @@ impl ExecutionPlan for InsertExec {
         Ok(Arc::new(Self {
             shown: Arc::clone(&self.shown),
             base: self.base.clone(),
+            reads: self.reads.clone(),
             mode: self.mode,
             input,
             properties: Arc::clone(&self.properties),
@@ -204,7 +234,7 @@ impl ExecutionPlan for InsertExec {
             return internal_err!("an INSERT has no partition {partition}");
         }
         let rows = self.rows(context)?;
-        let (base, reads) = self.reads();
+        let (base, reads) = (self.base.clone(), self.reads.clone());
         let (mode, shown, schema) = (self.mode, Arc::clone(&self.shown), self.schema());
         let count_schema = Arc::clone(&schema);
         let inserted = async move {

@@ -29,8 +29,8 @@ use crate::shown::Shown;
 ///   again, because it orders NaN and zeros by their signs.
 /// - `INSERT INTO` appends to the newest version. `INSERT OVERWRITE` replaces the rows of the version that
 ///   queries see, and fails if another writer has changed the table since. An INSERT that reads the table itself
-///   fails if another writer has changed the rows that it has read. If the query fails, nothing is committed, and the
-///   written files are deleted.
+///   fails if another writer has changed the rows that it has read. An INSERT with a scalar subquery counts as reading
+///   all rows. If the query fails, nothing is committed, and the written files are deleted.
 /// - An INSERT into a table whose columns have default or identity values is refused, because DataFusion passes NULL
 ///   for columns that the statement leaves out.
 #[derive(Debug)]
@@ -122,6 +122,6 @@ impl TableProvider for DeltaTableProvider {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let shown = Arc::clone(&self.shown);
         let plan = move || InsertExec::new(shown, input, operation);
-        Ok(Arc::new(blocking::call("plan", move || plan().map_err(external)).await?))
+        Ok(Arc::new(blocking::call("plan", plan).await?))
     }
 }

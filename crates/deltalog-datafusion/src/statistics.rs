@@ -5,7 +5,7 @@
 //! - Only integers and dates have bounds, because DataFusion orders them in the same way as deltalog. The log is read
 //!   once more for the bounds of columns, so scans with many files and columns have no bounds.
 
-use arrow::array::AsArray;
+use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Int64Type, Schema};
 use datafusion_common::stats::Precision;
 use datafusion_common::{ColumnStatistics, ScalarValue, Statistics};
@@ -32,15 +32,15 @@ pub(crate) fn statistics(
         None => estimate(snapshot, files)?,
     };
     let is_exact = matches!(statistics.num_rows, Precision::Exact(_));
-    let bounded = schema.fields().iter().filter(|field| has_bounds(field.data_type())).count();
-    let looks = is_exact && files.len().saturating_mul(bounded) <= MOST_BOUNDS;
     for (field, column) in schema.fields().iter().zip(&mut statistics.column_statistics) {
         if !field.is_nullable() {
             column.null_count = Precision::Exact(0);
         }
-        if looks && has_bounds(field.data_type()) {
-            add_bounds(&answers, field.name(), column)?;
-        }
+    }
+    let bounded: Vec<usize> =
+        (0..schema.fields().len()).filter(|index| has_bounds(schema.field(*index).data_type())).collect();
+    if is_exact && files.len().saturating_mul(bounded.len()) <= MOST_BOUNDS {
+        add_bounds(&answers, schema, &bounded, &mut statistics.column_statistics)?;
     }
     Ok(statistics)
 }
@@ -49,12 +49,23 @@ fn has_bounds(data_type: &DataType) -> bool {
     data_type.is_signed_integer() || *data_type == DataType::Date32
 }
 
-fn add_bounds(answers: &Answers, name: &str, column: &mut ColumnStatistics) -> Result<()> {
-    let name = Expr::Column(ColumnPath::new([name])).to_string();
-    let Some(bounds) = answers.min_max(&name)? else { return Ok(()) };
-    let value = |bound| ScalarValue::try_from_array(bound, 0).map_or(Precision::Absent, Precision::Exact);
-    column.min_value = value(&bounds.min);
-    column.max_value = value(&bounds.max);
+/// Adds the bounds of the columns at the positions `bounded`.
+fn add_bounds(
+    answers: &Answers,
+    schema: &Schema,
+    bounded: &[usize],
+    statistics: &mut [ColumnStatistics],
+) -> Result<()> {
+    let name = |index: &usize| Expr::Column(ColumnPath::new([schema.field(*index).name()])).to_string();
+    let names: Vec<String> = bounded.iter().map(name).collect();
+    let value =
+        |bound: &ArrayRef| ScalarValue::try_from_array(bound, 0).map_or(Precision::Absent, Precision::Exact);
+    for (index, bounds) in bounded.iter().zip(answers.bounds(&names)?) {
+        if let (Some(column), Some(bounds)) = (statistics.get_mut(*index), bounds) {
+            column.min_value = value(&bounds.min);
+            column.max_value = value(&bounds.max);
+        }
+    }
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use datafusion::prelude::SessionContext;
 use deltalog::{ErrorKind, SaveMode, StructType, WriteRequest};
 use futures::StreamExt;
 
-use crate::support::{cause, context, integers, rows};
+use crate::support::{cause, context, integers, plan, rows};
 use crate::table::{Table, wait_for_threads};
 
 fn batch(ids: impl IntoIterator<Item = i64>) -> RecordBatch {
@@ -99,6 +99,37 @@ async fn an_insert_depends_on_the_rows_that_it_reads_from_the_table() {
     datafusion::physical_plan::collect(planned, context.task_ctx()).await.unwrap();
     let expected: Vec<i64> = (0..10).chain([100]).chain(1000..1005).collect();
     assert_eq!(integers(&context, IDS).await.unwrap(), expected);
+}
+
+/// What an INSERT computes from the table is read, even if it is taken from the log's statistics, or by a subquery.
+#[tokio::test]
+async fn an_insert_depends_on_what_it_computes_from_the_table() {
+    for (statement, is_conflict) in [
+        ("INSERT INTO t SELECT max(id) + 1, 'x' FROM t", true),
+        ("INSERT INTO t SELECT count(*), 'x' FROM t", true),
+        ("INSERT INTO t SELECT (SELECT max(id) FROM t) + 1, 'x'", true),
+        ("INSERT INTO t SELECT id, 'x' FROM (SELECT 10 AS id) AS v WHERE id > (SELECT max(id) FROM t)", true),
+        ("INSERT INTO t VALUES (10, 'x')", false),
+    ] {
+        let (_table, context) = opened(0..10);
+        let planned = context.sql(statement).await.unwrap().create_physical_plan().await.unwrap();
+        assert_eq!(inserted(&context, statement).await.unwrap(), 1, "{statement}");
+        // The plan was made from the version before.
+        let result = datafusion::physical_plan::collect(planned, context.task_ctx()).await;
+        let kind = result.as_ref().map_err(|error| cause(error).kind()).err();
+        assert_eq!(kind, is_conflict.then_some(ErrorKind::CommitConflict), "{statement}");
+        assert_eq!(integers(&context, IDS).await.unwrap().len(), if is_conflict { 11 } else { 12 });
+    }
+}
+
+#[tokio::test]
+async fn the_partitions_of_the_input_have_their_own_tasks() {
+    let (_table, context) = opened([]);
+    let source = Table::new(&[], &[], &[batch(0..10), batch(10..20), batch(20..30)]);
+    context.register_table("s", source.provider()).unwrap();
+    let text = plan(&context, "INSERT INTO t SELECT id + 1, name FROM s").await;
+    let (insert, merge) = (text.find("DeltaInsertExec"), text.find("CoalescePartitionsExec"));
+    assert!(insert.is_some() && insert < merge, "{text}");
 }
 
 #[tokio::test]
