@@ -10,19 +10,33 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from deltalog import _internal
-from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted
 from deltalog.filters import quoted, value_as_sql
 from deltalog.table.delta_table import DeltaTable, ensure_no_options
 
-__all__ = ["MOST_VALUES", "Location", "NotTranslated", "Rows", "column", "flat", "literal", "translated"]
+__all__ = [
+    "MOST_VALUES",
+    "Location",
+    "NotTranslated",
+    "Rows",
+    "column",
+    "ensure_distinct",
+    "flat",
+    "literal",
+    "lower",
+    "translated",
+]
 
 _Node = TypeVar("_Node")
 
 Location: TypeAlias = DeltaTable | str | os.PathLike[str]
 """A table, or its path or URL."""
+
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 MOST_VALUES = 10_000
 """The maximum number of values in an IN that is translated."""
@@ -38,6 +52,23 @@ def opened_table(table: Location, storage_options: Mapping[str, str] | None) -> 
         return DeltaTable(table, storage_options=storage_options)
     ensure_no_options(storage_options=storage_options)
     return table
+
+
+def lower(name: str) -> str:
+    """Returns a name of a table as DuckDB and DataFusion compare it: the letters of ASCII in lower case."""
+    return name.translate(_LOWER)
+
+
+def ensure_distinct(names: Iterable[str]) -> None:
+    """Refuses names of tables that a query cannot tell apart.
+
+    Raises:
+        InvalidArgumentError: two names differ only in upper and lower case.
+    """
+    known = list(names)
+    if len(set(map(lower, known))) < len(known):
+        refused = InvalidArgumentError("the names of two tables differ only in upper and lower case")
+        raise hinted(refused, "pass other names: a query does not tell upper and lower case apart")
 
 
 class Rows(NamedTuple):

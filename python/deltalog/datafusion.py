@@ -5,17 +5,15 @@ The package `deltalog_datafusion` makes the tables. It is a binary of its own fo
 
 import threading
 from collections.abc import Mapping
-from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from deltalog.checked import is_text
-from deltalog.conditions import Location
+from deltalog.conditions import Location, ensure_distinct, lower
 from deltalog.errors import DeltaError, InvalidArgumentError, hinted, wrong_argument
 from deltalog.extras import required
 
 __all__ = ["sql"]
 
-_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _INSTALL = "pip install deltalog-datafusion"
 
 
@@ -51,18 +49,17 @@ def query_over(query: str, tables: Mapping[str, Location], storage_options: Mapp
     engine: Any = required("datafusion", "deltalog.datafusion", _INSTALL)
     provider: Any = required("deltalog_datafusion", "deltalog.datafusion", _INSTALL)
     names = {name: _normal(name) for name in tables}
-    if len(set(names.values())) < len(names):
-        refused = InvalidArgumentError("the names of two tables differ only in upper and lower case")
-        raise hinted(refused, "pass other names: DataFusion reads names without quotes in lower case")
-    opened = {
-        names[name]: provider.table(table, storage_options=storage_options) for name, table in tables.items()
-    }
+    ensure_distinct(tables)
+    opened = {}
+    for name, table in tables.items():
+        # In quotes, a query may use the name as it was passed.
+        opened[name] = opened[names[name]] = provider.table(table, storage_options=storage_options)
     return _SESSION.query(engine, query, opened)
 
 
 def _normal(name: str) -> str:
     """Returns the name of a table as DataFusion reads it in a query: letters of ASCII are lower case without quotes."""
-    return name.translate(_LOWER) if name.isidentifier() else name
+    return lower(name) if name.isidentifier() else name
 
 
 class _Session:

@@ -11,7 +11,16 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 from deltalog.checked import is_text
-from deltalog.conditions import Location, NotTranslated, Rows, column, flat, literal, translated
+from deltalog.conditions import (
+    Location,
+    NotTranslated,
+    Rows,
+    column,
+    ensure_distinct,
+    flat,
+    literal,
+    translated,
+)
 from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 from deltalog.extras import required
 
@@ -66,13 +75,14 @@ def sql(query: str, /, **tables: Location) -> "duckdb.DuckDBPyRelation":
 
     Raises:
         ExtraRequiredError: DuckDB is not installed: `pip install 'deltalog[sql]'`.
-        InvalidArgumentError: DuckDB does not accept the query, or the query has no result. If computing the rows fails
-            later, DuckDB raises its own error.
+        InvalidArgumentError: DuckDB does not accept the query, the query has no result, or the names of two tables
+            differ only in upper and lower case. If computing the rows fails later, DuckDB raises its own error.
         NotATableError: there is no table.
     """
     if not is_text(query):
         raise wrong_argument("query", query, "a query in SQL, as text")
     engine: Any = required("duckdb", "deltalog.sql", _INSTALL)
+    ensure_distinct(tables)
     connection = engine.connect()
     for name, table in tables.items():
         connection.register(name, source(table))

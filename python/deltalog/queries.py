@@ -58,4 +58,6 @@ def query_over(query: str, tables: Mapping[str, Location], storage_options: Mapp
 
 
 def _is_installed(module: str) -> bool:
-    return importlib.util.find_spec(module) is not None
+    found = importlib.util.find_spec(module)
+    # Any folder of this name can be imported, too, but has no origin.
+    return found is not None and found.origin is not None

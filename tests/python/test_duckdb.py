@@ -224,6 +224,15 @@ def test_signals_are_not_looked_for_while_duckdb_has_detached_the_thread(
     assert DeltaTable(path).count() % 4 == 0
 
 
+def test_names_that_duckdb_does_not_tell_apart_are_refused(tmp_path: Path) -> None:
+    """DuckDB would read the second table by both names."""
+    first, second = (str(tmp_path / name) for name in "ab")
+    for path in (first, second):
+        write_deltalake(path, pa.table({"a": [1]}))
+    with pytest.raises(InvalidArgumentError, match="upper and lower case"):
+        deltalog.sql("SELECT * FROM t", t=first, T=second)
+
+
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotATableError, match="nowhere"):
         deltalog.sql("SELECT 1", t=tmp_path / "nowhere")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -26,4 +27,14 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         importlib.util, "find_spec", lambda name: spec if name == "datafusion" else found(name)
     )
     with pytest.raises(ExtraRequiredError, match="deltalog-datafusion"):
+        deltalog.sql("SELECT 1")
+
+
+def test_a_folder_of_the_same_name_is_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("duckdb", "datafusion", "deltalog_datafusion"):
+        (tmp_path / module).mkdir()
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert importlib.util.find_spec("duckdb") is not None
+    with pytest.raises(ExtraRequiredError, match=r"pip install 'deltalog\[sql\]'"):
         deltalog.sql("SELECT 1")
