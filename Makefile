@@ -143,8 +143,8 @@ wheel: $(wheel) ## make the wheel that is published, with the classes for every 
 	$(bin)/python -m scripts.spark_jars --check dist/*.whl $(SPARKS)
 
 .PHONY: wheel-datafusion
-wheel-datafusion: .venv/.deps ## make the wheel for the Python package datafusion, in dist/
-	$(bin)/maturin build --release --quiet --interpreter $(bin)/python --out dist --target-dir target \
+wheel-datafusion: .venv/.deps ## make the wheel for the Python package datafusion, in dist/datafusion/
+	$(bin)/maturin build --release --quiet --interpreter $(bin)/python --out dist/datafusion --target-dir target \
 		--manifest-path crates/deltalog-datafusion/python/Cargo.toml
 
 .PHONY: sdist

@@ -226,6 +226,12 @@ def test_a_wheel_has_classes_for_the_sparks_that_are_here_or_for_all(steps: Step
     assert f"rm -rf dist {outdated.relative_to(tmp_path)} &&" in steps("build")
 
 
+def test_the_wheel_for_datafusion_has_its_own_folder(steps: Steps) -> None:
+    """What is made for Spark is checked and installed as `dist/*.whl`."""
+    assert "--out dist/datafusion " in steps("wheel-datafusion")
+    assert "dist/*.whl" in steps("wheel")
+
+
 def test_a_release_has_all_environments_and_tools_of_its_own(steps: Steps) -> None:
     for targets, command in {
         ("release", "VERSION=0.2.0", "RELEASE_ARGS=--dry-run"): "scripts.release 0.2.0 --dry-run",
