@@ -166,7 +166,9 @@ def test_the_option_for_the_feed_is_true_or_false(spark: SparkSession, path: str
             with pytest.raises(deltalog.InvalidArgumentError, match=r"must be true or false"):
                 spark.read.option(name, value).table(table).collect()
         assert spark.read.format("deltalog").option(name, " False ").load(path).count() == 3
-    with pytest.raises(deltalog.InvalidArgumentError, match="the option startingVersion needs readChangeFeed"):
+    with pytest.raises(
+        deltalog.InvalidArgumentError, match="the option startingVersion needs readChangeFeed"
+    ):
         spark.read.format("deltalog").option("startingversion", 0).load(path)
 
 
