@@ -190,8 +190,9 @@ fn what_cannot_be_deleted_by_a_vector_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// A delete is committed if and only if no commit since the version that it has read has deleted one of its rows. When
-    /// all rows are deleted, the file is removed, and only a delete of rows that were deleted in that version is committed.
+    /// A delete is committed if and only if no commit since the version that it has read has deleted one of its rows.
+    /// When all rows are deleted, the file is removed, and only a delete of rows that were deleted in that version is
+    /// committed.
     #[test]
     fn exactly_the_committed_rows_are_deleted(
         deletes in prop::collection::vec(
