@@ -77,6 +77,11 @@ class Parts(NamedTuple):
         credentials = Credentials(storage_options, credential_provider)
         return cls(snapshot, table._opened.is_pinned, condition, credentials)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        snapshot = self.snapshot
+        place = (snapshot.uri, snapshot.version, snapshot.allowed_roots, snapshot.table_id)
+        return _reopened, (place, self.is_pinned, self.condition, self.credentials)
+
     def schema(self, columns: list[str] | None) -> "pyarrow.Schema":
         """Returns the schema of the rows. Does not list files. Raises an error if the condition is invalid."""
         import pyarrow
@@ -96,6 +101,24 @@ class Parts(NamedTuple):
         if count is None:
             count = max(1, -(-self.size() // _SIZE_OF_PART))
         return tasks_of(self.snapshot, count, columns, self.condition)
+
+
+def _reopened(
+    place: tuple[str, int, list[str], str],
+    is_pinned: bool,
+    condition: str | None,
+    credentials: Credentials,
+) -> Parts:
+    """Opens the same version again in the process that unpickles it, with the same credentials as its tasks."""
+    table_uri, version, allowed_roots, table_id = place
+    snapshot = _internal.Snapshot.open(
+        table_uri,
+        version=version,
+        storage_options=store_argument(table_uri, *credentials),
+        allowed_roots=allowed_roots,
+        table_id=table_id,
+    )
+    return Parts(snapshot, is_pinned, condition, credentials)
 
 
 def committed(

@@ -6,6 +6,7 @@ later.
 """
 
 from collections.abc import Mapping
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 from deltalog._internal import AlreadyApplied, DistributedWrite, Fragment
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["read", "write"]
 
 _INSTALL = "pip install 'ray[data]'"
+
+_SAMPLE = 1000
+"""The maximum number of rows that are computed to infer the types of Python objects."""
 
 
 def read(
@@ -56,13 +60,16 @@ def read(
         ExtraRequiredError: Ray is not installed.
         InvalidArgumentError: there is no such column, or the predicate does not fit the schema.
         NotATableError: there is no table.
+        TypeError: `ray.data.read_datasource` does not have one of the options.
     """
     data: Any = required("ray.data", "deltalog.ray", _INSTALL)
     from deltalog.ray_data import TableDatasource
 
+    _check_options(data.read_datasource, options)
     parts = Parts.of(table, predicate, storage_options, credential_provider)
-    names = columns_argument(columns)
-    parts.schema(names)  # Raises errors for wrong arguments now, instead of in the tasks.
+    # Raises errors for wrong arguments now, instead of in the tasks. The case of names may differ from the table's.
+    schema = parts.schema(columns_argument(columns))
+    names = None if columns is None else schema.names
     dataset: ray.data.Dataset = data.read_datasource(TableDatasource(parts, names), **options)
     return dataset
 
@@ -121,15 +128,27 @@ def write(
     return committed(table_or_uri, schema, lambda: _schema(dataset), credentials, options, write_parts)
 
 
+def _check_options(function: Any, options: Mapping[str, Any]) -> None:
+    """Refuses options that a function does not have: `read_datasource` ignores them, for example a misspelt filter."""
+    parameters = signature(function).parameters.values()
+    known = {parameter.name for parameter in parameters if parameter.kind is not Parameter.VAR_KEYWORD}
+    for name in options:
+        if name not in known:
+            raise TypeError(f"read() got an unexpected keyword argument {name!r}")
+
+
 def _schema(dataset: "ray.data.Dataset") -> Any:
     """Returns the Arrow schema of a dataset's rows."""
     import pyarrow
 
     schema = dataset.schema()
-    if schema is None:
-        raise wrong_argument(
-            "dataset", dataset, "a dataset with columns, or the schema of its rows as schema"
-        )
-    if isinstance(schema.base_schema, pyarrow.Schema):
-        return schema.base_schema
-    return pyarrow.schema(list(zip(schema.names, schema.types, strict=True)))
+    if schema is not None:
+        if isinstance(schema.base_schema, pyarrow.Schema):
+            return schema.base_schema
+        if all(isinstance(kind, pyarrow.DataType) for kind in schema.types):
+            return pyarrow.schema(list(zip(schema.names, schema.types, strict=True)))
+        # A pandas frame does not have the types of Python objects, such as strings. Arrow infers them from the values.
+        sample = dataset.limit(_SAMPLE)
+        for rows in sample.iter_batches(batch_size=None, batch_format="pyarrow"):
+            return rows.schema
+    raise wrong_argument("dataset", dataset, "a dataset with columns, or the schema of its rows as schema")

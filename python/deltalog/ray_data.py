@@ -4,6 +4,7 @@ installed.
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 import pyarrow
@@ -74,7 +75,7 @@ class TableDatasource(Datasource):  # type: ignore[misc]
             pyarrow.schema([self._schema.field(name) for name in read.kept]) if read.kept else _PLACEHOLDER
         )
         is_counted = read.parts.condition is None and read.filter is None
-        return [
+        tasks = [
             ReadTask(
                 partial(_blocks, read.parts.credentials, task, schema, read.filter),
                 BlockMetadata(
@@ -88,6 +89,7 @@ class TableDatasource(Datasource):  # type: ignore[misc]
             )
             for task in read.parts.tasks(max(parallelism, 1), read.columns)
         ]
+        return tasks or [_without_rows(schema)]
 
     def _read(self) -> _Read:
         parts, known = self._parts, self._schema.names
@@ -129,7 +131,17 @@ def _blocks(
         yield schema.empty_table()
 
 
-class TableDatasink(Datasink[Fragment]):  # type: ignore[misc]
+def _without_rows(schema: pyarrow.Schema) -> ReadTask:
+    """Returns a task that yields one empty table. Without any task, Ray would not know the columns of the dataset."""
+    metadata = BlockMetadata(num_rows=0, size_bytes=0, input_files=None, exec_stats=None)
+    return ReadTask(partial(_empty, schema), metadata, schema=schema)
+
+
+def _empty(schema: pyarrow.Schema) -> list[pyarrow.Table]:
+    return [schema.empty_table()]
+
+
+class TableDatasink(Datasink[list[Fragment]]):  # type: ignore[misc]
     """Writes blocks as files of a distributed write. The fragments are complete when all tasks have ended."""
 
     def __init__(self, task: WriteTask, credentials: Credentials) -> None:
@@ -141,11 +153,19 @@ class TableDatasink(Datasink[Fragment]):  # type: ignore[misc]
     def get_name(self) -> str:
         return "Deltalog"
 
-    def write(self, blocks: Iterable[Any], ctx: Any) -> Fragment:
-        """Writes the rows of a task, block by block."""
-        return self._task.write(
-            (BlockAccessor.for_block(block).to_arrow() for block in blocks), *self._credentials
-        )
+    def write(self, blocks: Iterable[Any], ctx: Any) -> list[Fragment]:
+        """Writes the rows of a task, block by block.
+
+        The blocks of a task may have different types: if all values of a column in a block are NULL, the column may
+        have the type null there, and a block without rows may have no columns. Consecutive blocks with equal types
+        become one fragment.
+        """
+        tables = (BlockAccessor.for_block(block).to_arrow() for block in blocks)
+        filled = (table for table in tables if table.num_rows > 0)
+        return [
+            self._task.write(alike, *self._credentials)
+            for _, alike in groupby(filled, key=lambda table: table.schema)
+        ]
 
     def on_write_complete(self, write_result: Any) -> None:
-        self.fragments = list(write_result.write_returns)
+        self.fragments = list(chain.from_iterable(write_result.write_returns))

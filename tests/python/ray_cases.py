@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 import ray
+from ray.data.datasource.datasink import WriteResult
 from ray.data.expressions import col
 
 import deltalog.ray
@@ -19,10 +21,11 @@ from deltalog import (
     InvalidArgumentError,
     NotATableError,
     Transaction,
+    begin_write,
     write_deltalake,
 )
-from deltalog.parts import Parts
-from deltalog.ray_data import TableDatasource
+from deltalog.parts import Credentials, Parts
+from deltalog.ray_data import TableDatasink, TableDatasource
 from tests.python.place import data_files
 
 
@@ -63,6 +66,7 @@ def test_a_dataset_has_the_rows(path: str) -> None:
     assert values(dataset) == [0, 1, 10, 20, 21, 30, 31]
     assert values(deltalog.ray.read(path, ["s"], "k >= 20 AND s IS NOT NULL"), "s") == ["2", "3"]
     assert deltalog.ray.read(path, predicate="k > 1000").count() == 0
+    assert deltalog.ray.read(path, ["S", "K"], "K = 20").take_all() == [{"s": "2", "k": 20}]
     write_deltalake(path, pa.table({"k": [99], "s": ["9"]}), mode="append")
     assert dataset.count() == 7, "a dataset keeps its version"
 
@@ -140,6 +144,36 @@ def test_a_filter_skips_files(path: str) -> None:
     assert [block.to_pydict() for block in task()] == [{"k": [31], "s": [None]}]
 
 
+def test_a_pickled_source_reads_the_same_rows(path: str) -> None:
+    """Ray pickles a source for the coordinator of `streaming_split`, on which Ray Train depends."""
+    source = TableDatasource(Parts.of(path, "k < 21", None, None), ["s"]).apply_predicate(col("k") > 0)
+    write_deltalake(path, pa.table({"k": [15], "s": ["9"]}), mode="append")
+    unpickled = ray.cloudpickle.loads(ray.cloudpickle.dumps(source))
+    [one, other] = [
+        sorted(str(row) for task in each.get_read_tasks(2) for block in task() for row in block.to_pylist())
+        for each in (source, unpickled)
+    ]
+    assert one == other == ["{'s': '1'}", "{'s': '2'}", "{'s': None}"]
+    [part] = deltalog.ray.read(path, predicate="k > 20").streaming_split(1)
+    assert sorted(row["k"] for row in part.iter_rows()) == [21, 30, 31]
+
+
+def test_a_dataset_without_rows_has_columns(path: str, tmp_path: Path) -> None:
+    DeltaTable.create(tmp_path / "new", pa.schema([("k", pa.int64()), ("s", pa.string())]))
+    for dataset in (
+        deltalog.ray.read(tmp_path / "new"),
+        deltalog.ray.read(path, predicate="k > 1000"),
+        deltalog.ray.read(path).filter(expr=col("k") > 1000),
+        deltalog.ray.read(path).filter(expr=(col("k") > 1000) & (col("k") % 2 == 1)),
+    ):
+        assert (dataset.count(), dataset.take_all()) == (0, [])
+        assert dataset.schema().names == ["k", "s"]
+        assert dataset.select_columns(["s"]).schema().names == ["s"]
+        assert dataset.select_columns([]).count() == 0
+    assert deltalog.ray.write(deltalog.ray.read(tmp_path / "new"), tmp_path / "copy") == 0
+    assert DeltaTable(tmp_path / "copy").schema() == DeltaTable(tmp_path / "new").schema()
+
+
 def double(batch: dict[str, Any]) -> dict[str, Any]:
     return {**batch, "k": batch["k"] * 2}
 
@@ -158,6 +192,41 @@ def test_a_dataset_is_written_as_one_commit(path: str, tmp_path: Path) -> None:
     nothing = deltalog.ray.read(path, ["k"], "k > 1000")
     assert deltalog.ray.write(nothing, table, mode="overwrite") == 2
     assert (table.version(), table.count()) == (2, 0)
+
+
+def test_blocks_of_a_task_may_have_different_types(tmp_path: Path) -> None:
+    """A column whose values in a block are all NULL may have the type null, and blocks without rows no columns."""
+    schema = pa.schema([pa.field("k", pa.int64(), nullable=False), ("s", pa.string())])
+    nothing = pa.table({})
+    nulls = pa.table({"k": pa.array([2], pa.int32()), "s": pa.nulls(1)})
+    texts = pa.table({"s": ["x", "y"], "k": [3, 4]})
+    for number, blocks in enumerate([[], [nothing], [nothing, nulls, nulls, nothing, texts, nulls]]):
+        with begin_write(tmp_path / str(number), schema) as write:
+            sink = TableDatasink(write.task, Credentials(None, None))
+            sink.on_write_complete(WriteResult(0, 0, [sink.write(blocks, None)] * bool(blocks)))
+            write.commit(sink.fragments)
+        table = pa.table(DeltaTable(tmp_path / str(number)).to_arrow())
+        rows = [row for block in blocks for row in block.to_pylist()]
+        assert sorted(map(str, table.to_pylist())) == sorted(str({"k": r["k"], "s": r["s"]}) for r in rows)
+
+
+def test_a_task_without_rows_fits_a_table_with_required_columns(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path, pa.schema([pa.field("id", pa.int64(), nullable=False)]))
+    few = ray.data.range(20, override_num_blocks=2).filter(lambda row: row["id"] >= 15)
+    assert deltalog.ray.write(few, table, mode="append") == 1
+    assert sorted(pa.table(table.to_arrow())["id"].to_pylist()) == [15, 16, 17, 18, 19]
+
+
+def objects(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(s=pd.Series(["x", None] * (len(frame) // 2), dtype=object))
+
+
+def test_the_types_of_python_objects_are_inferred(tmp_path: Path) -> None:
+    frames = ray.data.range(4, override_num_blocks=1).map_batches(objects, batch_format="pandas")
+    assert deltalog.ray.write(frames, tmp_path / "t") == 0
+    table = DeltaTable(tmp_path / "t")
+    assert [str(field.type) for field in pa.schema(table.schema())] == ["int64", "string"]
+    assert (table.count(), table.count("s = 'x'")) == (4, 2)
 
 
 def broken(batch: dict[str, Any]) -> dict[str, Any]:
@@ -180,5 +249,7 @@ def test_what_is_wrong_is_named(path: str, tmp_path: Path) -> None:
         deltalog.ray.read(tmp_path / "nowhere")
     with pytest.raises(InvalidArgumentError, match="nope"):
         deltalog.ray.read(path, ["nope"])
+    with pytest.raises(TypeError, match="unexpected keyword argument 'filter'"):
+        deltalog.ray.read(path, filter="k > 5")
     with pytest.raises(InvalidArgumentError, match="dataset cannot be"):
         deltalog.ray.write([1], path)
