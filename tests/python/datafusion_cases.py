@@ -273,6 +273,9 @@ def test_what_cannot_be_opened(tmp_path: Path, table: str) -> None:
         deltalog_datafusion.table(tmp_path)
     with pytest.raises(InvalidArgumentError):
         deltalog_datafusion.table(3)
+    for options in (3, {"a": 3}):
+        with pytest.raises(InvalidArgumentError, match="storage_options"):
+            deltalog_datafusion.table(DeltaTable(table), storage_options=options)
     opened = DeltaTable(table)
     opened._credential_provider = dict
     with pytest.raises(UnsupportedFeatureError, match="pass the path or URL of the table"):

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltalog import DeltaTable
+from deltalog.arguments import store_argument
 from deltalog.errors import UnsupportedFeatureError, hinted
 from deltalog.extras import ExtraRequiredError
 from deltalog_datafusion._datafusion import DATAFUSION_MAJOR, Table
@@ -70,7 +71,7 @@ def table(
         refused = UnsupportedFeatureError("a table with a credential_provider cannot be used in DataFusion")
         raise hinted(refused, "pass the path or URL of the table, and credentials as storage_options")
     snapshot = opened._opened.snapshot
-    options = dict(storage_options or {})
+    options = store_argument(snapshot.uri, storage_options, None).options
     made = Table.open(snapshot.uri, version, snapshot.table_id, options, snapshot.allowed_roots)
     return TableProvider(made, snapshot.uri)
 
