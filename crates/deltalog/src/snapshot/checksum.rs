@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::Snapshot;
+use super::{Snapshot, is_checksum_doubted};
 use crate::error::{ErrorKind, Result};
 use crate::log::replay::{Commit, State};
 use crate::log::{LogSegment, VersionChecksum};
@@ -75,7 +75,7 @@ impl Snapshot {
     /// # Errors
     /// Errors of the store.
     pub(crate) fn known_checksum(&self) -> Result<Option<KnownChecksum>> {
-        let is_doubtful = |version| self.left_over().is_doubtful(version);
+        let is_doubtful = |version| is_checksum_doubted(self.storage(), version);
         if let Some(checksum) = self.derived_checksum() {
             return Ok(Some(KnownChecksum { checksum, since: Vec::new() }));
         }
@@ -106,7 +106,7 @@ impl Snapshot {
     /// Returns the checksum of this version, if this process has derived it for a commit of its own.
     fn derived_checksum(&self) -> Option<VersionChecksum> {
         let is_wrong = || {
-            self.left_over().is_doubtful(self.version())
+            is_checksum_doubted(self.storage(), self.version())
                 || self.0.facts.is_checksum_wrong.load(Ordering::Relaxed)
         };
         let checksum = self.left_over().derived_checksum(self.version()).filter(|_| !is_wrong())?;

@@ -8,8 +8,7 @@ use bytes::Bytes;
 use object_store::PutPayload;
 
 use crate::log::VersionChecksum;
-use crate::runtime::per_process::PerProcess;
-use crate::storage::{FileMeta, Storage};
+use crate::storage::FileMeta;
 
 /// The maximum number of commits of this process whose content is kept.
 pub(crate) const MOST_OWN_COMMITS: u64 = 20;
@@ -17,43 +16,11 @@ pub(crate) const MOST_OWN_COMMITS: u64 = 20;
 /// The maximum size in bytes of a commit whose content is kept.
 const LARGEST_OWN_COMMIT: usize = 16 << 10;
 
-/// The maximum number of tables for which doubtful checksums are recorded.
-const MOST_DOUBTED: usize = 64;
-
-/// The tables with doubtful checksums, by store and location. The whole process shares them.
-static DOUBTED: PerProcess<Mutex<VecDeque<(Place, Doubt)>>> = PerProcess::new();
-
-/// A store, and a table in it.
-type Place = ((usize, usize), String);
-
-fn place(storage: &Storage) -> Place {
-    (storage.store_id(), storage.url())
-}
-
-/// Records that the checksums of a table's versions up to `newest` are being deleted, except for one version.
-pub(crate) fn note_doubt(storage: &Storage, newest: u64, except: u64) {
-    let place = place(storage);
-    let mut doubted = DOUBTED.get().lock().unwrap_or_else(PoisonError::into_inner);
-    doubted.retain(|(other, _)| *other != place);
-    doubted.push_back((place, Doubt { newest, except }));
-    if doubted.len() > MOST_DOUBTED {
-        doubted.pop_front();
-    }
-}
-
-/// Returns whether the checksum of `version` was deleted, or would have been deleted if it had existed.
-pub(crate) fn was_doubted(storage: &Storage, version: u64) -> bool {
-    let place = place(storage);
-    let doubted = DOUBTED.get().lock().unwrap_or_else(PoisonError::into_inner);
-    doubted.iter().any(|(other, doubt)| *other == place && doubt.concerns(version))
-}
-
 /// The state that a snapshot shares with all snapshots that are refreshed from it.
 #[derive(Debug, Default)]
 pub(crate) struct LeftOver {
     expired: Mutex<Expired>,
     has_files: AtomicBool,
-    doubt: Mutex<Option<Doubt>>,
     /// Whether it was already logged that a part of the history cannot be read.
     has_warned: AtomicBool,
     own: Mutex<OwnCommits>,
@@ -67,21 +34,6 @@ struct OwnCommits {
     /// For each version, the tag with which the store has acknowledged its file, and the content of the file.
     files: BTreeMap<u64, (u64, Bytes)>,
     newest: u64,
-}
-
-/// Checksums that may have a wrong number of files.
-#[derive(Debug)]
-struct Doubt {
-    newest: u64,
-    /// The version whose files were counted.
-    except: u64,
-}
-
-impl Doubt {
-    /// Returns whether this includes `version`. Checksums of versions before the counted one are left as they are.
-    fn concerns(&self, version: u64) -> bool {
-        version <= self.newest && version > self.except
-    }
 }
 
 /// Expired files of a log, in the order in which they are to be deleted, and the table's settings at the time they were
@@ -150,23 +102,15 @@ impl LeftOver {
         derived.as_ref().filter(|(of, _)| *of == version).map(|(_, checksum)| checksum.clone())
     }
 
-    /// Records that the checksums of the versions up to `newest` may be wrong. The version `except` is left out,
-    /// because its files are about to be counted for a new checksum.
-    pub(crate) fn doubt_checksums(&self, newest: u64, except: u64) {
+    /// Forgets the checksum that was derived last.
+    pub(crate) fn forget_checksum(&self) {
         *self.derived.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        *self.doubt.lock().unwrap_or_else(PoisonError::into_inner) = Some(Doubt { newest, except });
     }
 
     /// Returns whether this is the first time that a part of the history cannot be read. Later failures are not logged,
     /// because clean-ups try again every hour.
     pub(crate) fn is_first_warning(&self) -> bool {
         !self.has_warned.swap(true, Ordering::Relaxed)
-    }
-
-    /// Returns whether the checksum of `version` may be wrong.
-    pub(crate) fn is_doubtful(&self, version: u64) -> bool {
-        let doubt = self.doubt.lock().unwrap_or_else(PoisonError::into_inner);
-        doubt.as_ref().is_some_and(|doubt| version <= doubt.newest && version != doubt.except)
     }
 }
 
@@ -175,11 +119,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn doubts_are_kept_and_expired_files_are_kept_until_taken() {
+    fn expired_files_are_kept_until_taken() {
         let left = LeftOver::default();
-        assert!(!left.is_doubtful(0) && !left.has_files());
-        left.doubt_checksums(7, 3);
-        assert_eq!([2, 3, 7, 8].map(|version| left.is_doubtful(version)), [true, false, true, false]);
+        assert!(!left.has_files());
         let file = FileMeta { name: "a".to_owned(), size: 1, modified_ms: 1, tag: None };
         left.put(Expired { files: [file.clone()].into(), ..Expired::default() });
         assert!(left.has_files());

@@ -6,6 +6,7 @@
 //! - The list of files is not kept in memory. It is read on request, with only the requested columns.
 
 mod checksum;
+mod doubts;
 mod file_totals;
 pub(crate) mod history;
 mod left_over;
@@ -39,7 +40,8 @@ use crate::storage::Storage;
 use open::Source;
 
 pub(crate) use checksum::KnownChecksum;
-pub(crate) use left_over::{Expired, LeftOver, MOST_OWN_COMMITS, note_doubt, was_doubted};
+pub(crate) use doubts::{doubt_checksums, is_checksum_doubted};
+pub(crate) use left_over::{Expired, LeftOver, MOST_OWN_COMMITS};
 pub use open::SnapshotBuilder;
 pub use registry::forget_snapshots;
 

@@ -4,11 +4,10 @@ use super::checksum::{self, Derived, Since};
 use super::cleanup::{self, Pace};
 use super::{NO_CHECKSUM, compaction};
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::log_name::LogFileName;
 use crate::runtime::background::{Task, Turn};
 use crate::runtime::environment::Environment;
 use crate::runtime::panics::caught;
-use crate::snapshot::{Snapshot, was_doubted};
+use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::upkeep::checkpoint;
 
@@ -109,12 +108,7 @@ impl Duties {
                 true => checksum::write_behind(self, &derived),
                 false => checksum::write_later(self, &derived),
             }?;
-            // In the meantime, a checkpoint may have found that the checksum from which this one was derived is wrong,
-            // and may have deleted the existing ones.
-            match was_doubted(self.storage(), self.version) {
-                true => self.storage().delete(&LogFileName::Checksum(self.version).path()),
-                false => Ok(()),
-            }
+            checksum::take_back_if_doubted(self.storage(), self.version)
         });
     }
 

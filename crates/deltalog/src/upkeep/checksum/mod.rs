@@ -28,7 +28,7 @@ use crate::log::VersionChecksum;
 use crate::log::replay::Commit;
 use crate::protocol::PathResolver;
 use crate::protocol::log_name::LogFileName;
-use crate::snapshot::{KnownChecksum, Snapshot, note_doubt};
+use crate::snapshot::{KnownChecksum, Snapshot, doubt_checksums, is_checksum_doubted};
 use crate::storage::Storage;
 
 use super::derived::put_derived;
@@ -112,7 +112,17 @@ pub(super) fn write_derived(committed: &Since) -> Result<()> {
 /// Writes a checksum that was derived, right after its commit.
 pub(super) fn write(storage: &Storage, version: u64, derived: &Derived) -> Result<()> {
     let path = LogFileName::Checksum(version).path();
-    storage.put_volatile_if_absent(&path, derived.checksum.to_json()?.into()).map(drop)
+    storage.put_volatile_if_absent(&path, derived.checksum.to_json()?.into())?;
+    take_back_if_doubted(storage, version)
+}
+
+/// Deletes a derived checksum that was just written, if a checkpoint has found in the meantime that the checksum from
+/// which it was derived is wrong, and may have deleted the existing ones.
+pub(super) fn take_back_if_doubted(storage: &Storage, version: u64) -> Result<()> {
+    match is_checksum_doubted(storage, version) {
+        true => storage.delete(&LogFileName::Checksum(version).path()),
+        false => Ok(()),
+    }
 }
 
 /// Writes a derived checksum soon after its commit. The commit does not wait for it.
@@ -139,10 +149,10 @@ pub(super) fn doubt_others(duties: &Duties) -> Result<()> {
         // The newest version is looked up, not taken from a listing, because a stray file may have a version that is
         // far too high.
         let newest = duties.base.refresh()?.version();
-        duties.base.left_over().doubt_checksums(newest, duties.version);
+        duties.base.left_over().forget_checksum();
         // The doubt is recorded before checksums are deleted, so that a checksum that is being written concurrently is
         // deleted either here or by its writer.
-        note_doubt(duties.storage(), newest, duties.version);
+        doubt_checksums(duties.storage(), newest, duties.version);
         // A transaction may have committed before the doubt was recorded.
         if next > newest {
             return Ok(());
