@@ -191,8 +191,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// A delete is committed if and only if no commit since the version that it has read has deleted one of its rows.
-    /// When all rows are deleted, the file is removed, and only a delete of rows that were deleted in that version is
-    /// committed.
+    /// Once all rows are deleted, there is no file, and a delete is only committed if that version lacked its rows
+    /// already.
     #[test]
     fn exactly_the_committed_rows_are_deleted(
         deletes in prop::collection::vec(
