@@ -131,7 +131,7 @@ fn conversion(from: &DataType, to: &DataType) -> Option<Conversion> {
         (T::Float16, T::Float32 | T::Float64) | (T::Float32, T::Float64) => Some(Conversion::Cast),
         (a, b) if a.is_decimal() && b.is_decimal() => Some(Conversion::CastAndBack),
         (a, b) if a.is_integer() && b.is_decimal() => Some(Conversion::Cast),
-        (T::Decimal128(_, 0) | T::Decimal256(_, 0), b)
+        (T::Decimal32(_, 0) | T::Decimal64(_, 0) | T::Decimal128(_, 0) | T::Decimal256(_, 0), b)
             if b.is_integer() || matches!(b, T::Float32 | T::Float64) =>
         {
             Some(Conversion::CastAndBack)

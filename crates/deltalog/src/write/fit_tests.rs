@@ -213,6 +213,7 @@ fn numbers_that_do_not_fit_are_refused() {
         ),
         (Arc::new(decimals(vec![1 << 63], 20, 0)), DataType::Int64),
         (Arc::new(decimals(vec![10], 5, 1)), DataType::Int64),
+        (cast(&decimals(vec![128], 9, 0), &DataType::Decimal32(9, 0)).unwrap(), DataType::Int8),
         (Arc::new(decimals(vec![(1 << 53) + 1], 20, 0)), DataType::Float64),
         (Arc::new(StringArray::from(vec!["1"])), DataType::Int32),
         (Arc::new(Int32Array::from(vec![1])), DataType::Utf8),
@@ -252,6 +253,11 @@ fn numbers_that_fit_are_preserved() {
     equal(largest(), Arc::new(decimal(i128::from(u64::MAX) * 10, 21, 1)));
     equal(Arc::new(decimal(i64::MIN.into(), 38, 0)), Arc::new(Int64Array::from(vec![i64::MIN])));
     equal(Arc::new(decimal(1 << 24, 20, 0)), Arc::new(Float32Array::from(vec![16_777_216.0])));
+    let narrow: ArrayRef = Arc::new(decimal(-7, 9, 0));
+    for width in [DataType::Decimal32(9, 0), DataType::Decimal64(9, 0)] {
+        equal(cast(&narrow, &width).unwrap(), Arc::new(Int8Array::from(vec![-7])));
+        equal(cast(&narrow, &width).unwrap(), Arc::new(Float64Array::from(vec![-7.0])));
+    }
     equal(Arc::new(decimal(150, 5, 2)), Arc::new(decimal(15, 5, 1)));
     equal(Arc::new(decimal(-15, 5, 1)), Arc::new(decimal(-1500, 10, 3)));
     equal(Arc::new(Int32Array::from(vec![-7])), Arc::new(decimal(-700, 5, 2)));
