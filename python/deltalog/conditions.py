@@ -23,6 +23,7 @@ __all__ = [
     "Location",
     "NotTranslated",
     "Rows",
+    "both",
     "column",
     "ensure_distinct",
     "flat",
@@ -148,6 +149,11 @@ def flat(node: _Node, parts: Callable[[_Node], tuple[_Node, _Node] | None]) -> l
         else:
             rest += reversed(sides)
     return found
+
+
+def both(first: str | None, second: str | None) -> str | None:
+    """Returns the condition that is true where both conditions are; None stands for a condition that is always true."""
+    return " AND ".join(f"({condition})" for condition in (first, second) if condition is not None) or None
 
 
 def translated(

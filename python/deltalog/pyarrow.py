@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deltalog.conditions import Location, NotTranslated, Rows, translated
+from deltalog.conditions import Location, NotTranslated, Rows, both, translated
 from deltalog.errors import UnsupportedFeatureError, hinted, wrong_argument
 from deltalog.extras import required
 from deltalog.pyarrow_conditions import conjuncts, fields, sql, tree
@@ -197,9 +197,8 @@ def _table_dataset() -> Any:
                     )
                     is_whole = not others
                     needed |= set() if is_whole else fields(whole)
-            both = [text for text in (self._condition, condition) if text is not None]
-            joined = " AND ".join(f"({text})" for text in both) or None
-            return _Scan([name for name in known if name in needed], joined, is_whole)
+            whole_condition = both(self._condition, condition)
+            return _Scan([name for name in known if name in needed], whole_condition, is_whole)
 
         def _needed(self, columns: Any) -> set[str]:
             """Returns the columns that a projection needs. A projection is a list of names, or a dictionary of

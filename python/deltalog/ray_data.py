@@ -12,7 +12,7 @@ from ray.data.block import BlockAccessor, BlockMetadata
 from ray.data.datasource import Datasink, Datasource, ReadTask
 
 from deltalog._internal import Fragment, WriteTask
-from deltalog.conditions import NotTranslated, Rows, translated
+from deltalog.conditions import NotTranslated, Rows, both, translated
 from deltalog.parts import Credentials, Parts
 from deltalog.pyarrow_conditions import conjuncts, fields, sql, tree
 from deltalog.table.tasks import ScanTask
@@ -105,8 +105,7 @@ class TableDatasource(Datasource):  # type: ignore[misc]
             return _Read(parts, known, expression, kept)
         rows = Rows(parts.snapshot, parts.is_pinned)
         condition, others = translated(conjuncts(whole), lambda node: sql(node, self._schema), rows)
-        both = [text for text in (parts.condition, condition) if text is not None]
-        parts = parts._replace(condition=" AND ".join(f"({text})" for text in both) or None)
+        parts = parts._replace(condition=both(parts.condition, condition))
         if not others:
             return _Read(parts, kept, None, kept)
         needed = {*kept, *fields(whole)}

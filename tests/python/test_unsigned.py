@@ -35,6 +35,13 @@ def types(table: DeltaTable) -> dict[str, Any]:
     return {field.name: json.loads(field.to_json())["type"] for field in table.schema().fields}
 
 
+WRITES: list[tuple[str, dict[str, Any]]] = [
+    ("created", {"mode": "append"}),
+    ("written", {"mode": "error"}),
+    ("written", {"mode": "overwrite", "schema_mode": "overwrite"}),
+]
+
+
 def rows(path: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = pa.table(DeltaTable(path).to_arrow()).to_pylist()
     return found
@@ -45,9 +52,8 @@ def test_a_new_table_has_the_next_wider_types(tmp_path: Path) -> None:
         pa.schema({"u8": pa.int16(), "u16": pa.int32(), "u32": pa.int64(), "u64": pa.decimal128(20, 0)})
     )
     assert types(DeltaTable.create(tmp_path / "created", LARGEST.schema)) == TYPES
-    for name, mode in [("created", "append"), ("written", "error"), ("written", "overwrite")]:
-        schema_mode = "overwrite" if mode == "overwrite" else None
-        write_deltalake(tmp_path / name, LARGEST, mode=mode, schema_mode=schema_mode)  # type: ignore[call-overload]
+    for name, options in WRITES:
+        write_deltalake(tmp_path / name, LARGEST, **options)
         assert rows(tmp_path / name) == LARGEST.to_pylist()
         assert types(DeltaTable(tmp_path / name)) == TYPES
 

@@ -10,7 +10,7 @@
 //!   DataFusion's interface for other binaries does not transmit this, so all partitions that there are are read.
 //! - The task that polls the INSERT also polls all partitions of its input. If the input belongs to another binary, it
 //!   may start tasks, and needs a thread of that binary's runtime. A task of our own runtime has no such thread.
-//! - If the statement reads rows from the table itself, the transaction is told which rows. It then conflicts with
+//! - If the statement reads rows from the table itself, the transaction records which rows it reads, and conflicts with
 //!   other writers that change them. The rows are determined before the input is optimized: DataFusion removes a scan
 //!   if it computes `count(*)`, `min` or `max` from its statistics.
 

@@ -73,7 +73,7 @@ pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Re
     }
     if packer.has_vectors() && !snapshot.protocol().reader_features().contains(&TableFeature::DeletionVectors)
     {
-        // The reader is told that the table has no deletion vectors.
+        // Without the feature, Spark is not told to apply deletion vectors.
         return Err(Error::corrupt_log(
             "files have deletion vectors, but the table's protocol does not have the feature 'deletionVectors'",
         )

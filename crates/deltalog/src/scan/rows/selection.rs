@@ -132,18 +132,22 @@ impl SelectedRows {
             return Ok(None);
         }
         Ok(Some(if runs > most_runs {
-            mask(vector, groups, names_wanted)?
+            mask(vector, groups, count(rows)?, names_wanted)?
         } else {
             self::runs(vector, groups, names_wanted)?
         }))
     }
 }
 
-/// Returns the selection as one bit for each row.
-fn mask(vector: &DeletionVector, groups: &[Range<u64>], names_wanted: bool) -> Result<RowSelection> {
-    let rows = groups.iter().map(|group| group.end - group.start).sum::<u64>();
-    let mut mask = BooleanBufferBuilder::new(count(rows)?);
-    mask.append_n(count(rows)?, !names_wanted);
+/// Returns the selection as one bit for each of the `rows` rows of `groups`.
+fn mask(
+    vector: &DeletionVector,
+    groups: &[Range<u64>],
+    rows: usize,
+    names_wanted: bool,
+) -> Result<RowSelection> {
+    let mut mask = BooleanBufferBuilder::new(rows);
+    mask.append_n(rows, !names_wanted);
     let mut first = 0;
     for group in groups {
         for row in vector.rows_within(group.clone()) {
