@@ -199,6 +199,10 @@ def _value(scalar: Any, kind: Any) -> Any:
             return float(value)
         case float() if is_of == of == "double":
             return value
+        case int() if is_of.startswith("decimal"):
+            # pyarrow refuses this if a decimal with all digits of the integer type and the scale of the column would be
+            # too wide.
+            return Decimal(value)
         case Decimal() if is_of.startswith("decimal"):
             return value
         case str() if is_of == "string":

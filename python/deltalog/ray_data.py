@@ -62,6 +62,21 @@ class TableDatasource(Datasource):  # type: ignore[misc]
         """
         return True
 
+    def apply_predicate(self, predicate_expr: Any) -> "TableDatasource":
+        """Returns a source that applies a filter. Returns this source if neither the scan nor pyarrow can evaluate the
+        filter on columns of these types; then Ray applies the filter itself.
+
+        Ray compares some types that expressions of pyarrow do not compare, such as decimals with integers.
+        """
+        applied: TableDatasource = super().apply_predicate(predicate_expr)
+        try:
+            remaining = applied._read().filter
+            if remaining is not None:
+                self._schema.empty_table().filter(remaining)
+        except (pyarrow.ArrowException, ArithmeticError, LookupError, TypeError, ValueError):
+            return self
+        return applied
+
     def estimate_inmemory_data_size(self) -> int:
         """Returns the total size of the files in bytes. The rows take more memory than this."""
         return self._parts.size()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,11 @@ FILTERS = (
     (col("k") > 5) & (col("f") > 0.5),
     col("f") != 1.5,
     col("s") == "it's \\ %",
+    col("d") > 1,
+    ~(col("d") <= -3),
+    (col("d") == 1) & (col("k") % 2 == 0),
+    (col("d") < 2) | (col("k") % 2 == 0),
+    col("d") >= 1.5,
 )
 
 
@@ -119,6 +125,7 @@ def test_filters_select_the_rows_that_ray_selects(tmp_path: Path, chosen: Any) -
         "k": [0, 1, 10, 20, 21, 30, 31, None],
         "s": ["0", None, "it's \\ %", "2", None, "3", None, ""],
         "f": [0.5, float("nan"), -0.0, 1.5, None, float("inf"), -float("nan"), 0.0],
+        "d": [None if number == 4 else Decimal(number) / 2 for number in range(-6, 10, 2)],
     }
     rows = pa.table(columns)
     write_deltalake(tmp_path / "t", rows.slice(0, 4))

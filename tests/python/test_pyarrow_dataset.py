@@ -184,6 +184,24 @@ def test_a_filter_selects_the_rows_that_pyarrow_selects(location: str, seen: lis
         assert seen
 
 
+@pytest.mark.parametrize("number", [1, -3, 2**40, -(2**63), 2**64 - 1])
+def test_decimals_are_compared_with_whole_numbers(location: str, seen: list[bool], number: int) -> None:
+    """pyarrow refuses this: it has no decimal type for 64 bits of digits and the scale of the column."""
+    dataset = deltalog.pyarrow.dataset(location)
+    value = pa.scalar(number, pa.uint64() if number >= 2**63 else pa.int64())
+    for name, compare in itertools.product(
+        ("x", "w"), (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
+    ):
+        wanted = [
+            row["k"] for row in ROWS.to_pylist() if row[name] is not None and compare(row[name], number)
+        ]
+        assert sorted(dataset.to_table(["k"], compare(c(name), value))["k"].to_pylist()) == wanted
+        assert dataset.count_rows(compare(c(name), value)) == len(wanted)
+    among = sorted(dataset.to_table(["k"], c("x").isin(pa.array([number], value.type)))["k"].to_pylist())
+    assert among == [row["k"] for row in ROWS.to_pylist() if row["x"] == number]
+    assert all(seen)
+
+
 def test_all_columns_and_values_arrive(location: str) -> None:
     dataset = deltalog.pyarrow.dataset(location)
     found = dataset.to_table(ROWS.column_names).sort_by("k")
