@@ -8,6 +8,7 @@ interface does not exist, as in DuckDB 1, the source is a stream of all rows and
 import importlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from deltalog.checked import is_text
@@ -75,8 +76,9 @@ def sql(query: str, /, **tables: Location) -> "duckdb.DuckDBPyRelation":
 
     Raises:
         ExtraRequiredError: DuckDB is not installed: `pip install 'deltalog[sql]'`.
-        InvalidArgumentError: DuckDB does not accept the query, the query has no result, or the names of two tables
-            differ only in upper and lower case. If computing the rows fails later, DuckDB raises its own error.
+        InvalidArgumentError: DuckDB does not accept the query, it is more than one statement or has no result, or the
+            names of two tables differ only in upper and lower case. If computing the rows fails later, DuckDB raises
+            its own error.
         NotATableError: there is no table.
     """
     if not is_text(query):
@@ -87,7 +89,8 @@ def sql(query: str, /, **tables: Location) -> "duckdb.DuckDBPyRelation":
     for name, table in tables.items():
         connection.register(name, source(table))
     try:
-        result: duckdb.DuckDBPyRelation | None = connection.sql(query)
+        has_result = _has_result(query, connection, engine)
+        result: duckdb.DuckDBPyRelation | None = connection.sql(query) if has_result else None
     except engine.Error as error:
         refused = InvalidArgumentError(f"DuckDB does not accept the query: {error}")
         raise hinted(
@@ -98,14 +101,38 @@ def sql(query: str, /, **tables: Location) -> "duckdb.DuckDBPyRelation":
     return result
 
 
+def _has_result(query: str, connection: Any, engine: Any) -> bool:
+    """Returns whether a text is a query: it is not empty, and not a statement without a result.
+
+    Raises:
+        InvalidArgumentError: it is more than one statement. DuckDB would execute all of them, and return the last
+            result.
+    """
+    statements = connection.extract_statements(query)
+    # DuckDB 1 splits one PIVOT into several statements, so the statements of the text are counted by their semicolons.
+    encoded, comment = query.encode(), getattr(engine.token_type, "comment", None)
+    tokens = (place for place, kind in engine.tokenize(query) if kind != comment)
+    runs = groupby(encoded[place : place + 1] == b";" for place in tokens)
+    if sum(not is_semicolon for is_semicolon, _ in runs) > 1:
+        raise hinted(InvalidArgumentError("the query has several statements"), "pass one query at a time")
+    if not statements:
+        return False
+    statement = statements[-1]
+    results, kinds = engine.ExpectedResultType, engine.StatementType
+    return results.QUERY_RESULT in statement.expected_result_type and statement.type != kinds.CREATE
+
+
 class _Stream:
-    """All rows of a table, for DuckDB 1, which cannot pass columns or filters to a source."""
+    """All rows of a table, for DuckDB 1, which cannot pass columns or filters to a source.
+
+    If pyarrow is installed, DuckDB 1 lets it filter the stream, and pyarrow has no comparison for `string_view`.
+    """
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._rows.read(None, None).__arrow_c_stream__(requested_schema)
+        return self._rows.read(None, None, view_types=False).__arrow_c_stream__(requested_schema)
 
 
 def _filtering(base: Any, nodes: Any) -> Any:

@@ -32,8 +32,8 @@ def sql(query: str, /, **tables: Location) -> Any:
 
     Raises:
         ExtraRequiredError: neither library is installed: `pip install 'deltalog[sql]'` installs DuckDB.
-        InvalidArgumentError: the library does not accept the query, or the query has no result. If computing the rows
-            fails later, the library raises its own error.
+        InvalidArgumentError: the library does not accept the query, or the query is more than one statement or has no
+            result. If computing the rows fails later, the library raises its own error.
         NotATableError: there is no table.
     """
     return query_over(query, tables, None)

@@ -365,6 +365,8 @@ def test_sql_that_is_refused(table: str, tmp_path: Path) -> None:
         ("CREATE TABLE u AS SELECT 1", "DDL"),
         ("SET datafusion.execution.batch_size = 1", "does not accept the query"),
         ("", "does not accept the query"),
+        ("SELECT 1; SELECT 2", "single SQL statement"),
+        ("INSERT INTO t (id) VALUES (1); SELECT 2", "single SQL statement"),
     ]:
         with pytest.raises(InvalidArgumentError, match=message):
             deltalog.datafusion.sql(query, t=table)

@@ -41,6 +41,7 @@ def test_its_rows_as_arrow(run: Command, place: Path, monkeypatch: pytest.Monkey
         (("SELECT * FROM nothing",), USAGE, "nothing does not exist"),
         (("SELECT nothing FROM t", "t=trips"), USAGE, "nothing"),
         (("",), USAGE, "query cannot be ''"),
+        (("SELECT 1; SELECT 2",), USAGE, "the query has several statements"),
         (("SELECT 1", "t=trips", "t=orders"), USAGE, "two tables have the same name"),
         (("SELECT 1", "trips"), USAGE, "expected KEY=VALUE"),
         (("SELECT 1", "t=nowhere"), 3, "no Delta table"),
