@@ -21,6 +21,7 @@ mod faults;
 mod file;
 mod footer;
 mod groups;
+mod live;
 mod masks;
 mod older_types;
 mod pages;

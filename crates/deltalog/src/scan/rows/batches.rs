@@ -22,6 +22,7 @@ use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::RowSelection;
 
 use super::file::{OpenFile, Opener, Source};
+use super::live::{Live, Matching};
 use super::masks;
 use super::projected;
 use super::row_ids::RowNumbers;
@@ -55,11 +56,20 @@ enum Reading {
     /// Reads all columns of all rows. There is no predicate.
     All(ColumnReader, RowNumbers),
     /// Reads all requested columns of a row group, because the predicate reads all of them.
-    Filtered(ColumnReader, RowNumbers),
+    Filtered(First),
     /// Reads the remaining columns of the matching rows of a row group.
     Rest(ColumnReader, Kept),
     /// Reads all columns of the matching rows of a row group again, because only the row ids were kept.
     Again(ColumnReader, Kept),
+}
+
+/// Reads the predicate's columns of a row group.
+#[derive(Debug)]
+struct First {
+    reader: ColumnReader,
+    numbers: RowNumbers,
+    /// The rows that are not deleted, if the reader returns all rows.
+    live: Option<Live>,
 }
 
 /// Columns of matching rows, which are kept until they are returned.
@@ -125,7 +135,7 @@ impl FileBatches {
             };
             let reader = match reading {
                 Reading::All(reader, _)
-                | Reading::Filtered(reader, _)
+                | Reading::Filtered(First { reader, .. })
                 | Reading::Rest(reader, _)
                 | Reading::Again(reader, _) => reader,
             };
@@ -152,10 +162,10 @@ impl FileBatches {
                     let whole = if is_sparse { compact(&whole)? } else { whole };
                     opener.output(rows, [(&stages.rest, &whole)]).map(Some)
                 }
-                Some(Reading::Filtered(reader, mut numbers)) => {
-                    let first = self.convert(&read, &stages.first, &mut numbers)?;
-                    self.reading = Some(Reading::Filtered(reader, numbers));
-                    let matching = self.kept_of(&first, &stages.kept, &self.matching(&first)?)?;
+                Some(Reading::Filtered(mut first)) => {
+                    let matching = self.matching(&read, &mut first)?;
+                    self.reading = Some(Reading::Filtered(first));
+                    let matching = self.kept_of(&matching, &stages.kept)?;
                     opener.output(matching.num_rows(), [(&stages.kept, &matching)]).map(Some)
                 }
                 Some(Reading::Rest(reader, mut kept)) => {
@@ -181,29 +191,36 @@ impl FileBatches {
     fn open(&mut self, group: usize) -> Result<Option<Reading>> {
         let (opener, file) = (Arc::clone(&self.opener), Arc::clone(&self.file));
         let ranges: Vec<_> = file.group_rows.get(group).cloned().into_iter().collect();
-        let wanted = file.rows.of_groups(&ranges)?;
-        let wanted = match (file.pages_to_read(&opener, group)?, wanted) {
+        let rows = ranges.iter().map(|range| range.end - range.start).sum();
+        let (pages, wanted) = (file.pages_to_read(&opener, group)?, file.rows.of_groups(&ranges)?);
+        // Row ids belong to the rows that the reader returns.
+        let live = wanted
+            .as_ref()
+            .filter(|_| pages.is_none() && file.row_ids.is_none())
+            .and_then(|wanted| Live::of(wanted, rows));
+        let wanted = match (pages, wanted) {
             (Some(pages), Some(wanted)) => Some(pages.intersection(&wanted)),
             (pages, wanted) => pages.or(wanted),
         };
         if wanted.as_ref().is_some_and(|wanted| !wanted.selects_any()) {
             return Ok(None);
         }
-        let mut reader = self.reader(vec![group], file.first.clone(), wanted.clone(), usize::MAX)?;
-        let mut numbers = RowNumbers::new(ranges);
+        // The predicate's columns are read for these rows.
+        let read = if live.is_some() { None } else { wanted };
+        let reader = self.reader(vec![group], file.first.clone(), read.clone(), usize::MAX)?;
+        let mut first = First { reader, numbers: RowNumbers::new(ranges), live };
         if self.opener.stages.rest.is_empty() {
-            return Ok(Some(Reading::Filtered(reader, numbers)));
+            return Ok(Some(Reading::Filtered(first)));
         }
         let may_read_again = opener.stages.kept.len() > opener.stages.ids.len();
         let mut reads_again = may_read_again && file.reads_again(&opener.scan, group);
         let (mut kept, mut bytes, mut mask) = (Kept::default(), 0_usize, BooleanBufferBuilder::new(0));
-        while let Some(read) = reader.next_batch()? {
-            let first = self.convert(&read, &opener.stages.first, &mut numbers)?;
-            let matching = self.matching(&first)?;
-            mask.append_buffer(matching.values());
-            if matching.true_count() > 0 {
+        while let Some(batch) = first.reader.next_batch()? {
+            let matching = self.matching(&batch, &mut first)?;
+            mask.append_buffer(&matching.of_batch);
+            if matching.rows.true_count() > 0 {
                 let columns = if reads_again { &opener.stages.ids } else { &opener.stages.kept };
-                let matching = self.kept_of(&first, columns, &matching)?;
+                let matching = self.kept_of(&matching, columns)?;
                 bytes = bytes.saturating_add(weight_of(&matching, 0, matching.num_rows()));
                 kept.0.push_back(matching);
             }
@@ -213,17 +230,17 @@ impl FileBatches {
                 kept.retain_columns(&opener.stages.kept, &opener.stages.ids)?;
             }
         }
-        self.rows = reader.rows().unwrap_or(usize::MAX);
+        self.rows = first.reader.rows().unwrap_or(usize::MAX);
         // The kept rows are combined with the same number of rows of the other columns.
-        let most = reader.fewest_rows();
+        let most = first.reader.fewest_rows();
         if kept.0.is_empty() {
             return Ok(None);
         }
         let mask = mask.finish();
-        let wanted = match wanted {
-            wanted if mask.count_set_bits() == mask.len() => wanted,
+        let wanted = match read {
+            read if mask.count_set_bits() == mask.len() => read,
             None => Some(RowSelection::from_boolean_buffer(mask)),
-            Some(wanted) => Some(masks::within(&wanted, mask)),
+            Some(read) => Some(masks::within(&read, mask)),
         };
         if reads_again {
             let mut leaves = [file.first.as_slice(), &file.rest].concat();
@@ -302,26 +319,40 @@ impl FileBatches {
         batch(projected(schema, indices), arrays, rows)
     }
 
-    /// Returns the `matching` rows of the batch `first`, restricted to `columns`.
-    fn kept_of(
-        &self,
-        first: &RecordBatch,
-        columns: &[usize],
-        matching: &BooleanArray,
-    ) -> Result<RecordBatch> {
+    /// Returns the selected rows of a batch, restricted to `columns`.
+    fn kept_of(&self, matching: &Matching, columns: &[usize]) -> Result<RecordBatch> {
         let stages = &self.opener.stages;
         let kept: Vec<usize> = (0..stages.first.len())
             .filter(|at| stages.first.get(*at).is_some_and(|index| columns.contains(index)))
             .collect();
-        first.project(&kept).and_then(|first| filter_record_batch(&first, matching)).map_err(malformed)
+        let columns = matching.columns.project(&kept);
+        columns.and_then(|columns| filter_record_batch(&columns, &matching.rows)).map_err(malformed)
     }
 
     fn predicate(&self) -> Option<&BoundPredicate> {
         self.opener.scan.columns.row_predicate.as_ref()
     }
 
+    /// Evaluates the predicate on a batch of its columns.
+    fn matching(&mut self, batch: &RecordBatch, first: &mut First) -> Result<Matching> {
+        let (opener, First { numbers, live, .. }) = (Arc::clone(&self.opener), first);
+        let mut evaluate = |batch: &RecordBatch| {
+            let columns = self.convert(batch, &opener.stages.first, numbers)?;
+            let rows = self.selected(&columns)?;
+            Ok((columns, rows))
+        };
+        match live {
+            Some(live) => live.matching(batch, evaluate),
+            None => {
+                let (columns, rows) = evaluate(batch)?;
+                let of_batch = rows.values().clone();
+                Ok(Matching { columns, rows, of_batch })
+            }
+        }
+    }
+
     /// Returns for each row whether the predicate is true.
-    fn matching(&self, rows: &RecordBatch) -> Result<BooleanArray> {
+    fn selected(&self, rows: &RecordBatch) -> Result<BooleanArray> {
         let mask = match self.predicate() {
             Some(predicate) => filter_mask(predicate, rows)?,
             None => BooleanArray::from(vec![true; rows.num_rows()]),

@@ -150,9 +150,9 @@ fn mask(
     mask.append_n(rows, !names_wanted);
     let mut first = 0;
     for group in groups {
-        for row in vector.rows_within(group.clone()) {
-            mask.set_bit(count(first + row - group.start)?, names_wanted);
-        }
+        vector.rows_within(group.clone()).try_for_each(|row| {
+            count(first + row - group.start).map(|row| mask.set_bit(row, names_wanted))
+        })?;
         first += group.end - group.start;
     }
     Ok(RowSelection::from_boolean_buffer(mask.finish()))

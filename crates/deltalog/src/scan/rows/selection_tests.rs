@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::sync::Arc;
 
 use arrow::array::*;
 use arrow::compute::filter_record_batch;
@@ -101,6 +102,34 @@ fn sparse_and_dense_deletions_are_applied_to_many_rows() {
         for threads in [1, 4] {
             assert_eq!(table.rows(table.scan().with_threads(threads)).unwrap().column(0), &expected);
         }
+    }
+}
+
+/// A column can become NOT NULL after its rows with NULL have been deleted. A predicate reads the same rows as before,
+/// and NULLs in other rows are an error.
+#[test]
+fn values_that_do_not_fit_are_ignored_in_deleted_rows() {
+    for (step, batch_rows) in [(3, 8192), (3, 100), (900, 100)] {
+        let mut table =
+            Table::new(vec![field("id", DataType::Int64), field("k", DataType::Int64).with_nullable(false)]);
+        let is_null = |id: i64| id % step == 1;
+        let keys = (0..1000).map(|id| (!is_null(id)).then_some(id % 10)).collect::<Int64Array>();
+        table.write_groups(vec![("id", ints(0..1000)), ("k", Arc::new(keys))], PartitionRow::empty(), 300);
+        let nulls: BTreeSet<u64> = (0..1000).filter(|id| is_null(*id)).map(|id| id as u64).collect();
+        table.files[0].rows = FileRows::Live(vectors(&table, std::slice::from_ref(&nulls)).remove(0));
+        let expected: Vec<i64> = (0..1000).filter(|id| !is_null(*id) && id % 10 < 5).collect();
+        for columns in [["id", "k"].as_slice(), &["id"], &["k"]] {
+            let scan = table.where_("k < 5").with_batch_rows(batch_rows).with_projection(columns).unwrap();
+            let rows = table.rows(scan).unwrap();
+            assert_eq!(rows.num_rows(), expected.len());
+            if let Some(ids) = rows.column_by_name("id") {
+                assert_eq!(ids, &ints(expected.clone()));
+            }
+        }
+        let others: BTreeSet<u64> = nulls.iter().map(|id| id - 1).collect();
+        table.files[0].rows = FileRows::Live(vectors(&table, &[others]).remove(0));
+        let error = table.rows(table.where_("k < 5")).unwrap_err();
+        assert!(error.to_string().contains("column 'k' must not be NULL"), "{error}");
     }
 }
 
