@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import deltalake  # noqa: F401 (`scan_delta` would load it within the measured time)
 import polars as pl
 
 from benches.contenders import polars_lazy

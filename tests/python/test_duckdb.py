@@ -214,11 +214,13 @@ def test_signals_are_not_looked_for_while_duckdb_has_detached_the_thread(
     hold the interpreter lock then.
     """
     path = str(tmp_path / "copy")
-    end = time.monotonic() + 1
 
     def results() -> Iterator[pa.Table]:
-        while time.monotonic() < end:
+        end = time.monotonic() + 1
+        while True:
             yield deltalog.sql("SELECT k, s FROM t WHERE i > 1", t=location).to_arrow_table()
+            if time.monotonic() > end:
+                return
 
     write_deltalake(path, results())
     assert DeltaTable(path).count() % 4 == 0

@@ -138,9 +138,9 @@ assert rows(table.to_arrow()) == 5000
 def test_an_import_loads_no_other_library() -> None:
     script = """
 import sys, time
-start = time.perf_counter()
+start = time.process_time()
 import deltalog
-took = time.perf_counter() - start
+took = time.process_time() - start
 heavy = ("pyarrow", "pyspark", "pandas", "polars", "duckdb", "numpy", "deltalog.spark")
 print(*[name for name in heavy if name in sys.modules])
 assert took < 1, took

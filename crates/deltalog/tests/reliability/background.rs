@@ -37,7 +37,7 @@ impl Director for Gate {
             self.began.lock().unwrap().send(call.path.clone()).unwrap();
             // The gate opens by itself after a while. If a commit wrongly waits for it, the test fails instead of
             // hanging.
-            let _ = self.go.lock().unwrap().recv_timeout(Duration::from_secs(5));
+            let _ = self.go.lock().unwrap().recv_timeout(Duration::from_secs(30));
             return self.fault;
         }
         None
