@@ -3,7 +3,6 @@
 use deltalog::PendingWrite;
 use deltalog::engine::commit::SaveMode;
 use deltalog::engine::insert::{SmallAppend, small_append};
-use deltalog::engine::protocol::StructType;
 use pyo3::prelude::*;
 
 use crate::call::call_that_commits;
@@ -34,8 +33,7 @@ pub(crate) fn write_stream(
     let base = base.map(|base| base.get().0.clone());
     call_that_commits(py, || {
         let mut target = WriteTarget::new(uri, storage_options, base)?;
-        let schema = StructType::from_arrow(&reader.schema())
-            .map_err(|error| error.in_table(target.storage().url()))?;
+        let schema = target.schema_of(&reader.schema(), arguments.redefines_columns()?)?;
         let (mut request, environment) = (arguments.request(schema)?, arguments.environment()?);
         if let Some(origin) = origin
             && origin.snapshot.storage().url() == target.storage().url()

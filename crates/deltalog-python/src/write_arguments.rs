@@ -39,6 +39,12 @@ impl WriteArguments {
         Ok(request)
     }
 
+    /// Returns whether the write gives an existing table the columns of the data.
+    pub(crate) fn redefines_columns(&self) -> Result<bool> {
+        let mode = self.schema_mode.as_deref().map(SchemaMode::parse).transpose()?;
+        Ok(mode == Some(SchemaMode::Overwrite))
+    }
+
     /// Returns the environment of the write.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! The table to which a write goes, and the version of it from which the written data was computed.
 
+use arrow::datatypes::Schema;
 use deltalog::engine::protocol::{SetTransaction, StructType};
 use deltalog::{
     CreationMode, Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, Storage, TableDefinition,
@@ -39,6 +40,27 @@ impl WriteTarget {
 
     pub(crate) fn storage(&self) -> &Storage {
         &self.storage
+    }
+
+    /// Returns the schema of rows with an Arrow schema. If the table exists and keeps its columns, a decimal that has
+    /// more digits than the decimals of tables has the type of its column.
+    ///
+    /// # Errors
+    /// Returns the errors of [`StructType::from_arrow`], and errors of opening the table.
+    pub(crate) fn schema_of(&self, rows: &Schema, redefines_columns: bool) -> Result<StructType> {
+        let located = |error: Error| error.in_table(self.storage.url());
+        let refused = match StructType::from_arrow(rows).map_err(located) {
+            Err(refused) if refused.kind() == ErrorKind::Unsupported && !redefines_columns => refused,
+            schema => return schema,
+        };
+        let newest = match &self.base {
+            Some(base) => base.clone(),
+            None => match Snapshot::open(&self.storage, None) {
+                Err(error) if error.kind() == ErrorKind::NotATable => return Err(refused),
+                newest => newest?,
+            },
+        };
+        StructType::from_arrow_into(rows, &newest.metadata().schema()?).map_err(located)
     }
 
     /// Begins a write of data that has the schema `schema_json` or, if that is `None`, the table's schema. `request`

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, new_null_array};
 use arrow::compute::kernels::cmp::distinct;
 use arrow::compute::{CastOptions, cast, cast_with_options};
-use arrow::datatypes::{DataType, Date32Type, TimeUnit, TimestampMicrosecondType};
+use arrow::datatypes::{DECIMAL256_MAX_PRECISION, DataType, Date32Type, TimeUnit, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 use arrow::util::display::array_value_to_string;
 
@@ -22,6 +22,9 @@ enum Conversion {
     Cast,
     /// Arrow's cast, which may round. The result is therefore cast back and compared.
     CastAndBack,
+    /// The same for decimals that have a negative scale and become another kind of numbers. Arrow's casts of such
+    /// decimals overflow or round too early, so they get the scale 0 first.
+    WholeAndBack,
     /// Dates become midnight. If the target type has a time zone, it is midnight in UTC, as a Spark session with the
     /// time zone UTC converts dates.
     Midnight,
@@ -42,9 +45,18 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
         ))
     };
     let unfit = |error: ArrowError| wrong(None, "does not fit").with_source(error);
-    let lost = |error: ArrowError| match lost_value(array, to) {
+    let lost_of = |array: &ArrayRef, to: &DataType, error: ArrowError| match lost_value(array, to) {
         None => unfit(error),
         value => wrong(value, "does not fit"),
+    };
+    let lost = |error: ArrowError| lost_of(array, to, error);
+    let there_and_back = |array: &ArrayRef| {
+        let there = strict_cast(array, to).map_err(|error| lost_of(array, to, error))?;
+        let back = strict_cast(&there, array.data_type()).map_err(|error| lost_of(array, to, error))?;
+        match distinct(array, &back).map_err(unfit)?.iter().position(|is_other| is_other == Some(true)) {
+            Some(row) => Err(wrong(shown(array, row), "would be rounded to fit")),
+            None => Ok(there),
+        }
     };
     let too_large = |error: ArrowError| unfit(error).with_hint("a column of a row has at most 2 GiB");
     match conversion(from, to) {
@@ -55,13 +67,10 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
             strict_cast(&array, to).map_err(too_large)
         }
         Some(Conversion::Cast) => strict_cast(array, to).map_err(lost),
-        Some(Conversion::CastAndBack) => {
-            let there = strict_cast(array, to).map_err(lost)?;
-            let back = strict_cast(&there, from).map_err(lost)?;
-            match distinct(array, &back).map_err(unfit)?.iter().position(|is_other| is_other == Some(true)) {
-                Some(row) => Err(wrong(shown(array, row), "would be rounded to fit")),
-                None => Ok(there),
-            }
+        Some(Conversion::CastAndBack) => there_and_back(array),
+        Some(Conversion::WholeAndBack) => {
+            let whole = DataType::Decimal256(DECIMAL256_MAX_PRECISION, 0);
+            there_and_back(&strict_cast(array, &whole).map_err(|error| lost_of(array, &whole, error))?)
         }
         Some(Conversion::Midnight) => {
             let days = fit_leaf(array, &DataType::Date32, path)?;
@@ -131,10 +140,14 @@ fn conversion(from: &DataType, to: &DataType) -> Option<Conversion> {
         (T::Float16, T::Float32 | T::Float64) | (T::Float32, T::Float64) => Some(Conversion::Cast),
         (a, b) if a.is_decimal() && b.is_decimal() => Some(Conversion::CastAndBack),
         (a, b) if a.is_integer() && b.is_decimal() => Some(Conversion::Cast),
-        (T::Decimal32(_, 0) | T::Decimal64(_, 0) | T::Decimal128(_, 0) | T::Decimal256(_, 0), b)
-            if b.is_integer() || matches!(b, T::Float32 | T::Float64) =>
-        {
-            Some(Conversion::CastAndBack)
+        (
+            T::Decimal32(_, scale)
+            | T::Decimal64(_, scale)
+            | T::Decimal128(_, scale)
+            | T::Decimal256(_, scale),
+            b,
+        ) if *scale <= 0 && (b.is_integer() || matches!(b, T::Float32 | T::Float64)) => {
+            Some(if *scale < 0 { Conversion::WholeAndBack } else { Conversion::CastAndBack })
         }
         (T::Date64, T::Date32) => Some(Conversion::CastAndBack),
         (T::Date32 | T::Date64, T::Timestamp(TimeUnit::Microsecond, _)) => Some(Conversion::Midnight),

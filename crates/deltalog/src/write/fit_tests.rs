@@ -28,6 +28,10 @@ fn fitted(column: ArrayRef, to: DataType) -> crate::Result<ArrayRef> {
     Ok(Arc::clone(batch.column(0)))
 }
 
+fn wide(unscaled: Vec<i256>, precision: u8, scale: i8) -> Decimal256Array {
+    Decimal256Array::from(unscaled).with_precision_and_scale(precision, scale).unwrap()
+}
+
 fn decimals(unscaled: Vec<i128>, precision: u8, scale: i8) -> Decimal128Array {
     Decimal128Array::from(unscaled).with_precision_and_scale(precision, scale).unwrap()
 }
@@ -207,10 +211,7 @@ fn numbers_that_do_not_fit_are_refused() {
             Arc::new(Decimal128Array::from(vec![99_999]).with_precision_and_scale(5, 1).unwrap()),
             DataType::Decimal128(4, 1),
         ),
-        (
-            Arc::new(Decimal256Array::from(vec![i256::MAX]).with_precision_and_scale(76, 0).unwrap()),
-            DataType::Decimal128(38, 0),
-        ),
+        (Arc::new(wide(vec![i256::MAX], 76, 0)), DataType::Decimal128(38, 0)),
         (Arc::new(decimals(vec![1 << 63], 20, 0)), DataType::Int64),
         (Arc::new(decimals(vec![10], 5, 1)), DataType::Int64),
         (cast(&decimals(vec![128], 9, 0), &DataType::Decimal32(9, 0)).unwrap(), DataType::Int8),
@@ -258,11 +259,16 @@ fn numbers_that_fit_are_preserved() {
         equal(cast(&narrow, &width).unwrap(), Arc::new(Int8Array::from(vec![-7])));
         equal(cast(&narrow, &width).unwrap(), Arc::new(Float64Array::from(vec![-7.0])));
     }
+    for width in [DataType::Decimal32(9, -5), DataType::Decimal256(40, -5)] {
+        let thousands = || cast(&decimals(vec![2_900_000, -99_999_900_000], 20, 0), &width).unwrap();
+        equal(thousands(), Arc::new(Int64Array::from(vec![2_900_000, -99_999_900_000])));
+        equal(thousands(), Arc::new(Float64Array::from(vec![2.9e6, -9.99999e10])));
+        equal(thousands(), Arc::new(decimals(vec![29_000_000, -999_999_000_000], 38, 1)));
+    }
     equal(Arc::new(decimal(150, 5, 2)), Arc::new(decimal(15, 5, 1)));
     equal(Arc::new(decimal(-15, 5, 1)), Arc::new(decimal(-1500, 10, 3)));
     equal(Arc::new(Int32Array::from(vec![-7])), Arc::new(decimal(-700, 5, 2)));
-    let wide = Decimal256Array::from(vec![i256::from_i128(5)]).with_precision_and_scale(40, 0).unwrap();
-    equal(Arc::new(wide), Arc::new(decimal(50, 3, 1)));
+    equal(Arc::new(wide(vec![i256::from_i128(5)], 40, 0)), Arc::new(decimal(50, 3, 1)));
 }
 
 #[test]
@@ -297,6 +303,32 @@ fn an_error_names_the_first_value_that_does_not_fit() {
             Arc::new(decimals(vec![1 << 31, 1], 20, 0)),
             DataType::Int32,
             "has the value 2147483648 of type decimal(20,0), which does not fit type integer",
+        ),
+        (
+            Arc::new(decimals(vec![1, 13], 3, -1)),
+            DataType::Int8,
+            "has the value 130 of type decimal(3,-1), which does not fit type byte",
+        ),
+        (
+            Arc::new(decimals(vec![1, 90_071_992_547_409_939], 20, -1)),
+            DataType::Float64,
+            "has the value 900719925474099390 of type decimal(20,-1), which would be rounded to fit type double",
+        ),
+        (
+            Arc::new(decimals(vec![1, 12], 3, -1)),
+            DataType::Decimal128(3, 1),
+            "has the value 120 of type decimal(3,-1), which does not fit type decimal(3,1)",
+        ),
+        (
+            Arc::new(wide(vec![i256::ONE, i256::from_i128(10).wrapping_pow(40)], 60, 2)),
+            DataType::Decimal128(38, 2),
+            "has the value 100000000000000000000000000000000000000.00 of type decimal(60,2), which does not fit type \
+             decimal(38,2)",
+        ),
+        (
+            Arc::new(wide(vec![i256::from_i128(100), i256::from_i128(125)], 60, 2)),
+            DataType::Decimal128(38, 1),
+            "has the value 1.25 of type decimal(60,2), which would be rounded to fit type decimal(38,1)",
         ),
     ];
     for (column, to, said) in cases {

@@ -10,7 +10,7 @@
 //! | `UInt64` | `decimal(20,0)`, as Spark reads it |
 //! | `Timestamp` in s, ms, µs, ns, with any zone, or none | `timestamp`, or `timestamp_ntz` |
 //! | `Date64` | `date` |
-//! | decimals of every width | `decimal`; with a negative scale, the precision grows by that many digits |
+//! | decimals of every width with at most 38 digits | `decimal`; with a negative scale, it has that many more digits |
 //!
 //! - A variant is a struct of the binary fields `metadata` and `value`. Its field has Arrow's extension type
 //!   `arrow.parquet.variant`.
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use std::collections::HashMap;
 
-use arrow::datatypes::{DataType as ArrowType, Field, Fields, Schema};
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType as ArrowType, Field, Fields, Schema};
 
 use super::arrow_metadata;
 use super::{ArrayType, DataType, MapType, Place, PrimitiveType, StructField, StructType};
@@ -67,7 +67,18 @@ impl StructType {
     /// [`SchemaMismatch`](crate::error::ErrorKind::SchemaMismatch) for a duplicate name, and
     /// [`InvalidArgument`](crate::error::ErrorKind::InvalidArgument) for malformed metadata; all name the column.
     pub fn from_arrow(schema: &Schema) -> Result<Self> {
-        fields_from_arrow(schema.fields(), &Place::ROOT, Metadata::Kept)
+        fields_from_arrow(schema.fields(), &Place::ROOT, Reading { metadata: Metadata::Kept, table: None })
+    }
+
+    /// Returns the schema of rows that are written to the columns of `table`. A decimal with more than 38 digits has
+    /// the type of its column in the table: whether a value fits there is checked when it is written.
+    ///
+    /// # Errors
+    /// Returns the same errors as [`StructType::from_arrow`].
+    #[doc(hidden)]
+    pub fn from_arrow_into(schema: &Schema, table: &Self) -> Result<Self> {
+        let reading = Reading { metadata: Metadata::Kept, table: Some(table) };
+        fields_from_arrow(schema.fields(), &Place::ROOT, reading)
     }
 
     /// Returns the same schema without metadata.
@@ -75,7 +86,7 @@ impl StructType {
     /// # Errors
     /// Returns the same errors as [`StructType::from_arrow`].
     pub(crate) fn types_from_arrow(schema: &Schema) -> Result<Self> {
-        fields_from_arrow(schema.fields(), &Place::ROOT, Metadata::Left)
+        fields_from_arrow(schema.fields(), &Place::ROOT, Reading { metadata: Metadata::Left, table: None })
     }
 }
 
@@ -84,6 +95,14 @@ impl StructType {
 enum Metadata {
     Kept,
     Left,
+}
+
+/// How a schema is converted from Arrow.
+#[derive(Clone, Copy)]
+struct Reading<'a> {
+    metadata: Metadata,
+    /// The table to which the rows are written, if its types stand for decimals with too many digits.
+    table: Option<&'a StructType>,
 }
 
 impl StructField {
@@ -152,14 +171,14 @@ fn type_to_arrow(data_type: &DataType, place: &Place<'_>, metadata: Metadata) ->
     })
 }
 
-fn fields_from_arrow(fields: &Fields, place: &Place<'_>, metadata: Metadata) -> Result<StructType> {
+fn fields_from_arrow(fields: &Fields, place: &Place<'_>, reading: Reading<'_>) -> Result<StructType> {
     let fields = fields
         .iter()
         .map(|field| {
             let place = place.child(field.name());
-            let data_type = type_of_field(field, &place, metadata)?;
+            let data_type = type_of_field(field, &place, reading)?;
             let mut made = StructField::new(field.name(), data_type, field.is_nullable());
-            if metadata == Metadata::Kept {
+            if reading.metadata == Metadata::Kept {
                 made.metadata = arrow_metadata::from_arrow(field.metadata(), &place)?;
             }
             Ok(made)
@@ -168,14 +187,14 @@ fn fields_from_arrow(fields: &Fields, place: &Place<'_>, metadata: Metadata) -> 
     StructType::try_new(fields)
 }
 
-fn type_of_field(field: &Field, place: &Place<'_>, metadata: Metadata) -> Result<DataType> {
+fn type_of_field(field: &Field, place: &Place<'_>, reading: Reading<'_>) -> Result<DataType> {
     match is_variant(field) {
         true => Ok(DataType::Variant),
-        false => type_from_arrow(field.data_type(), place, metadata),
+        false => type_from_arrow(field.data_type(), place, reading),
     }
 }
 
-fn type_from_arrow(arrow: &ArrowType, place: &Place<'_>, metadata: Metadata) -> Result<DataType> {
+fn type_from_arrow(arrow: &ArrowType, place: &Place<'_>, reading: Reading<'_>) -> Result<DataType> {
     place.check_depth()?;
     let primitive = match arrow {
         ArrowType::Null => PrimitiveType::Void,
@@ -201,26 +220,31 @@ fn type_from_arrow(arrow: &ArrowType, place: &Place<'_>, metadata: Metadata) -> 
         | ArrowType::Decimal64(precision, scale)
         | ArrowType::Decimal128(precision, scale)
         | ArrowType::Decimal256(precision, scale) => {
-            decimal_from_arrow(*precision, *scale).ok_or_else(|| refused(arrow, place))?
+            let Some(decimal) = decimal_from_arrow(*precision, *scale) else {
+                let column = reading.table.and_then(|table| place.type_in(table));
+                let error = if i16::from(*scale) > i16::from(*precision) { refused } else { too_many_digits };
+                return column.cloned().ok_or_else(|| error(arrow, place));
+            };
+            decimal
         }
         ArrowType::Struct(fields) => {
-            return Ok(DataType::Struct(fields_from_arrow(fields, place, metadata)?));
+            return Ok(DataType::Struct(fields_from_arrow(fields, place, reading)?));
         }
         ArrowType::List(element)
         | ArrowType::LargeList(element)
         | ArrowType::ListView(element)
         | ArrowType::LargeListView(element)
         | ArrowType::FixedSizeList(element, _) => {
-            let element_type = type_of_field(element, &place.child("element"), metadata)?;
+            let element_type = type_of_field(element, &place.child("element"), reading)?;
             return Ok(DataType::Array(Box::new(ArrayType {
                 element_type,
                 contains_null: element.is_nullable(),
             })));
         }
-        ArrowType::Map(entries, _) => return map_from_arrow(entries, arrow, place, metadata),
-        ArrowType::Dictionary(_, values) => return type_from_arrow(values, &place.deeper(), metadata),
+        ArrowType::Map(entries, _) => return map_from_arrow(entries, arrow, place, reading),
+        ArrowType::Dictionary(_, values) => return type_from_arrow(values, &place.deeper(), reading),
         ArrowType::RunEndEncoded(_, values) => {
-            return type_from_arrow(values.data_type(), &place.deeper(), metadata);
+            return type_from_arrow(values.data_type(), &place.deeper(), reading);
         }
         _ => return Err(refused(arrow, place)),
     };
@@ -231,13 +255,13 @@ fn map_from_arrow(
     entries: &Field,
     arrow: &ArrowType,
     place: &Place<'_>,
-    metadata: Metadata,
+    reading: Reading<'_>,
 ) -> Result<DataType> {
     let ArrowType::Struct(parts) = entries.data_type() else { return Err(refused(arrow, place)) };
     let [key, value] = parts.iter().as_slice() else { return Err(refused(arrow, place)) };
     Ok(DataType::Map(Box::new(MapType {
-        key_type: type_of_field(key, &place.child("key"), metadata)?,
-        value_type: type_of_field(value, &place.child("value"), metadata)?,
+        key_type: type_of_field(key, &place.child("key"), reading)?,
+        value_type: type_of_field(value, &place.child("value"), reading)?,
         value_contains_null: value.is_nullable(),
     })))
 }
@@ -248,6 +272,17 @@ fn decimal_from_arrow(precision: u8, scale: i8) -> Option<PrimitiveType> {
         Ok(scale) => PrimitiveType::decimal(precision, scale),
         Err(_) => PrimitiveType::decimal(precision.checked_add(scale.unsigned_abs())?, 0),
     }
+}
+
+fn too_many_digits(arrow: &ArrowType, place: &Place<'_>) -> Error {
+    Error::unsupported(format!(
+        "column '{place}' has the Arrow type {arrow}, but decimals of a table have at most \
+         {DECIMAL128_MAX_PRECISION} digits"
+    ))
+    .with_hint(
+        "cast it to a decimal with fewer digits, or create the column with such a type first: then each value is \
+         checked",
+    )
 }
 
 fn refused(arrow: &ArrowType, place: &Place<'_>) -> Error {

@@ -270,6 +270,21 @@ impl<'a> Place<'a> {
         Self { depth: self.depth + 1, ..*self }
     }
 
+    /// Returns the type at the same position in `table`, if there is one.
+    fn type_in<'t>(&self, table: &'t StructType) -> Option<&'t DataType> {
+        let parent = self.parent?;
+        if parent.parent.is_none() {
+            return Some(&table.field(self.name)?.data_type);
+        }
+        match (parent.type_in(table)?, self.name) {
+            (DataType::Struct(fields), name) => Some(&fields.field(name)?.data_type),
+            (DataType::Array(array), "element") => Some(&array.element_type),
+            (DataType::Map(map), "key") => Some(&map.key_type),
+            (DataType::Map(map), "value") => Some(&map.value_type),
+            _ => None,
+        }
+    }
+
     fn check_depth(&self) -> Result<()> {
         match self.depth <= MAX_DEPTH {
             true => Ok(()),

@@ -122,6 +122,7 @@ fn all_encodings_of_the_same_values_have_one_type() {
         (ArrowType::Timestamp(TimeUnit::Millisecond, None), "timestamp_ntz"),
         (ArrowType::Decimal256(38, 4), "decimal(38,4)"),
         (ArrowType::Decimal64(10, -2), "decimal(12,0)"),
+        (ArrowType::Decimal256(36, -2), "decimal(38,0)"),
     ] {
         let schema = StructType::from_arrow(&Schema::new(vec![Field::new("x", arrow, true)])).unwrap();
         assert_eq!(schema.fields()[0].data_type, PrimitiveType::from_name(name).unwrap().into());
@@ -131,11 +132,52 @@ fn all_encodings_of_the_same_values_have_one_type() {
         ArrowType::Duration(TimeUnit::Second),
         ArrowType::Decimal256(39, 0),
         ArrowType::Decimal128(38, -1),
+        ArrowType::Decimal128(2, 5),
     ] {
         let inner = ArrowType::Struct(vec![Field::new("y", arrow, true)].into());
         let error = StructType::from_arrow(&Schema::new(vec![Field::new("x", inner, true)])).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.to_string().contains("'x.y'"), "{error}");
+    }
+}
+
+/// Returns a schema with decimals of this type at every kind of position. `name` changes the names of fields.
+fn nested_decimals(name: fn(&str) -> String, decimal: &ArrowType) -> Schema {
+    let field = |name: &str, kind: ArrowType| Field::new(name, kind, true);
+    let decimal = |part: &str| field(part, decimal.clone());
+    let entries = ArrowType::Struct(vec![Field::new("k", ArrowType::Utf8, false), decimal("v")].into());
+    let list =
+        ArrowType::LargeList(field("item", ArrowType::Struct(vec![decimal(&name("a"))].into())).into());
+    let encoded = ArrowType::Dictionary(Box::new(ArrowType::Int8), Box::new(decimal("").data_type().clone()));
+    Schema::new(vec![
+        decimal(&name("d")),
+        field(&name("l"), list),
+        field(&name("m"), ArrowType::Map(Field::new("entries", entries, false).into(), false)),
+        field(&name("r"), encoded),
+    ])
+}
+
+#[test]
+fn decimals_with_too_many_digits_have_the_type_of_their_column_in_the_table() {
+    let wide = ArrowType::Decimal256(60, 10);
+    for narrow in [ArrowType::Decimal128(38, 10), ArrowType::Int64] {
+        let table = StructType::from_arrow(&nested_decimals(str::to_owned, &narrow)).unwrap();
+        let rows = StructType::from_arrow_into(&nested_decimals(str::to_uppercase, &wide), &table).unwrap();
+        let renamed = StructType::from_arrow(&nested_decimals(str::to_uppercase, &narrow)).unwrap();
+        assert_eq!(rows, renamed);
+        let decimals = Schema::new(vec![Field::new("d", ArrowType::Decimal128(5, 2), true)]);
+        assert_eq!(
+            StructType::from_arrow_into(&decimals, &table).unwrap(),
+            StructType::from_arrow(&decimals).unwrap()
+        );
+        let new = Schema::new(vec![Field::new("new", wide.clone(), true)]);
+        let error = StructType::from_arrow_into(&new, &table).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(
+            error
+                .to_string()
+                .contains("column 'new' has the Arrow type Decimal256(60, 10), but decimals of a")
+        );
     }
 }
 

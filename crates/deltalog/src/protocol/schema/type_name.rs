@@ -13,7 +13,10 @@ pub(crate) fn type_name(data_type: &DataType) -> String {
         DataType::Int64 => "long",
         DataType::Float32 => "float",
         DataType::Float64 => "double",
-        DataType::Decimal128(precision, scale) => return format!("decimal({precision},{scale})"),
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale)
+        | DataType::Decimal256(precision, scale) => return format!("decimal({precision},{scale})"),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "string",
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => "binary",
         DataType::Date32 => "date",
