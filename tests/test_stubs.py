@@ -1,7 +1,10 @@
-"""The stub files declare exactly the functions and classes that the binary has."""
+"""The stub files declare exactly the functions and classes that the binary has, and both binaries raise the same
+classes for errors of the core.
+"""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,3 +29,14 @@ def test_the_stubs_match_the_binary(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mypy.stubtest", "deltalog._internal", "--allowlist", str(not_there)]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=280, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_both_binaries_have_the_same_class_for_each_kind_of_error() -> None:
+    def classes(file: str) -> dict[str, str]:
+        text = (ROOT / file).read_text()
+        body = text.partition("fn class_name(")[2].partition("\n}\n")[0]
+        return dict(re.findall(r"(\w+) => \"(\w+)\"", body))
+
+    expected = classes("crates/deltalog-python/src/error.rs")
+    assert len(expected) > 10
+    assert classes("crates/deltalog-datafusion/python/src/error.rs") == expected

@@ -230,6 +230,55 @@ def test_inserts(table: str) -> None:
     assert integers(context, "SELECT id FROM t WHERE s IS NULL AND id < 1000") == [7]
 
 
+def test_an_insert_without_rows_commits_nothing(table: str) -> None:
+    provider = deltalog_datafusion.table(table)
+    context, version = context_of(t=provider), DeltaTable(table).version()
+    assert integers(context, "INSERT INTO t (id) SELECT id FROM t WHERE id > 100") == [0]
+    assert (provider.version, DeltaTable(table).version()) == (version, version)
+
+
+MAPS = pa.table(
+    {
+        "id": [1, 2, 3],
+        "m": pa.array([[("a", "x"), ("b", "y")], [("a", None)], None], pa.map_(pa.string(), pa.string())),
+        "x": pa.array([[(b"a", 1)], [(b"b", 2)], []], pa.map_(pa.binary(), pa.int64())),
+        "o": pa.array(
+            [{"m": [("a", "z")]}, {"m": []}, None],
+            pa.struct([("m", pa.map_(pa.string(), pa.string()))]),
+        ),
+        "l": pa.array([[[("a", "q")]], [], None], pa.list_(pa.map_(pa.string(), pa.string()))),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["m['a']", "m['b'] = 'y'", "x[X'61']", "o['m']['a']", "l[1]['a']", "map_keys(m)", "map_values(m)", "m"],
+)
+def test_values_of_maps(tmp_path: Path, value: str) -> None:
+    write_deltalake(tmp_path, MAPS)
+    context = context_of(t=deltalog_datafusion.table(tmp_path))
+    context.from_arrow(MAPS, name="m")
+    wanted, found = (context.sql(f"SELECT id, {value} AS v FROM {name} ORDER BY id") for name in "mt")
+    assert found.to_pylist() == wanted.to_pylist()
+    if "['" in value:
+        wanted, found = (context.sql(f"SELECT id FROM {name} WHERE {value} IS NULL") for name in "mt")
+        assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, wanted.to_pylist()))
+
+
+def test_maps_can_be_inserted(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, MAPS)
+    context = context_of(t=deltalog_datafusion.table(tmp_path))
+    context.from_arrow(MAPS, name="m")
+    assert integers(context, "INSERT INTO t SELECT id + 10, m, x, o, l FROM m") == [3]
+    assert integers(context, "INSERT INTO t SELECT id + 100, m, x, o, l FROM t WHERE id < 10") == [3]
+    for more in (10, 100):
+        rows = context.sql(
+            f"SELECT id - {more} AS id, m, x, o, l FROM t WHERE id > {more} AND id < {more + 10}"
+        )
+        assert sorted(rows.to_pylist(), key=lambda row: row["id"]) == MAPS.to_pylist()
+
+
 def test_an_insert_notices_other_writers(table: str) -> None:
     columns = ", ".join(f'"{name}"' for name in ROWS.column_names)
     copy = f"INSERT INTO t SELECT {columns} FROM t WHERE id < 4"

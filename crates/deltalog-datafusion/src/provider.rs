@@ -24,13 +24,14 @@ use crate::shown::Shown;
 /// - The provider keeps the version of its snapshot, so that all queries see the same rows. After an INSERT through
 ///   the provider, queries see the version that the INSERT committed, which includes the earlier commits of other
 ///   writers.
-/// - Strings and bytes are views (`Utf8View`, `BinaryView`).
+/// - Strings and bytes are views (`Utf8View`, `BinaryView`), except for the keys of maps.
 /// - The scan evaluates filters that it can decide exactly. DataFusion evaluates filters of floating-point numbers
 ///   again, because it orders NaN and zeros by their signs.
 /// - `INSERT INTO` appends to the newest version. `INSERT OVERWRITE` replaces the rows of the version that
 ///   queries see, and fails if another writer has changed the table since. An INSERT that reads the table itself
 ///   fails if another writer has changed the rows that it has read. An INSERT with a scalar subquery counts as reading
-///   all rows. If the query fails, nothing is committed, and the written files are deleted.
+///   all rows. If the query fails, nothing is committed, and the written files are deleted. If it has no rows and
+///   replaces none, nothing is committed either.
 /// - An INSERT into a table whose columns have default or identity values is refused, because DataFusion passes NULL
 ///   for columns that the statement leaves out.
 #[derive(Debug)]

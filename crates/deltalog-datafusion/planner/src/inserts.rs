@@ -83,6 +83,20 @@ async fn an_overwrite_replaces_the_rows_that_the_provider_shows() {
     assert_eq!(integers(&context, "SELECT id FROM u").await.unwrap(), [0, 1, 2, 3, 100]);
 }
 
+#[tokio::test]
+async fn an_insert_that_changes_nothing_commits_nothing() {
+    let (table, context) = opened([1]);
+    assert_eq!(inserted(&context, "INSERT INTO t SELECT * FROM t WHERE id > 5").await.unwrap(), 0);
+    assert_eq!((table.snapshot().version(), integers(&context, IDS).await.unwrap()), (0, vec![1]));
+    // Without rows, an overwrite still removes the rows of the table.
+    assert_eq!(inserted(&context, "INSERT OVERWRITE t SELECT * FROM t WHERE id > 5").await.unwrap(), 0);
+    assert_eq!((table.snapshot().version(), integers(&context, IDS).await.unwrap()), (1, vec![]));
+    assert_eq!(inserted(&context, "INSERT OVERWRITE t SELECT * FROM t").await.unwrap(), 0);
+    assert_eq!(table.snapshot().version(), 1);
+    assert_eq!(inserted(&context, "INSERT INTO t VALUES (3, 'x')").await.unwrap(), 1);
+    assert_eq!((table.snapshot().version(), integers(&context, IDS).await.unwrap()), (2, vec![3]));
+}
+
 /// The rows that an INSERT reads from the table itself must still exist when it commits.
 #[tokio::test]
 async fn an_insert_depends_on_the_rows_that_it_reads_from_the_table() {

@@ -16,19 +16,25 @@ fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     exception.setattr("path", error.path())?;
     exception.setattr("line", error.line())?;
     exception.setattr("hint", error.hint())?;
+    exception.setattr("reason", error.reason())?;
     Ok(PyErr::from_value(exception))
 }
 
-/// Returns the name of the class for a kind of error that opening a table may have.
+/// Returns the name of the class for a kind of error, as crates/deltalog-python/src/error.rs does.
 fn class_name(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NotATable => "NotATableError",
         ErrorKind::TableReplaced => "TableReplacedError",
+        ErrorKind::TableAlreadyExists => "TableAlreadyExistsError",
         ErrorKind::VersionNotFound => "VersionNotFoundError",
         ErrorKind::CorruptLog => "CorruptLogError",
+        ErrorKind::CorruptData => "CorruptDataError",
+        ErrorKind::FileNotFound => "MissingFileError",
         ErrorKind::Unsupported => "UnsupportedFeatureError",
         ErrorKind::InvalidArgument => "InvalidArgumentError",
         ErrorKind::SchemaMismatch => "SchemaMismatchError",
+        ErrorKind::CommitConflict => "CommitConflictError",
+        ErrorKind::CommitStateUnknown => "CommitStateUnknownError",
         ErrorKind::Unavailable => "UnavailableError",
         ErrorKind::PermissionDenied => "AccessDeniedError",
         _ => "DeltaError",

@@ -342,7 +342,8 @@ impl RowScan {
     }
 
     /// Returns strings and bytes at every nesting level as Arrow views (`Utf8View`, `BinaryView`), which
-    /// avoids copying them. Variants are unchanged.
+    /// avoids copying them. Variants are unchanged, and so are the keys of maps, because some engines look them up
+    /// only if they are no views.
     #[must_use]
     pub fn with_view_types(mut self) -> Self {
         self.has_views = true;

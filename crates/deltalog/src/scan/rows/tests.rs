@@ -143,7 +143,12 @@ impl Table {
 fn has_plain_texts(data_type: &DataType) -> bool {
     match data_type {
         DataType::Struct(fields) => fields.iter().any(|field| has_plain_texts(field.data_type())),
-        DataType::List(inner) | DataType::Map(inner, _) => has_plain_texts(inner.data_type()),
+        DataType::List(inner) => has_plain_texts(inner.data_type()),
+        DataType::Map(entries, _) => match entries.data_type() {
+            // The keys of maps are never views.
+            DataType::Struct(fields) => fields.iter().skip(1).any(|field| has_plain_texts(field.data_type())),
+            other => panic!("the entries of a map are {other}"),
+        },
         leaf => matches!(leaf, DataType::Utf8 | DataType::Binary),
     }
 }

@@ -13,7 +13,8 @@ use crate::protocol::schema::is_variant;
 /// Buffers smaller than this are not worth copying.
 const FEW_BYTES: usize = 64 << 10;
 
-/// Replaces all strings and bytes in `schema` by views, at every nesting level. Variants are unchanged.
+/// Replaces all strings and bytes in `schema` by views, at every nesting level. Variants and the keys of maps are
+/// unchanged.
 pub(super) fn schema_with_views(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields_with_views(schema.fields()), schema.metadata().clone()))
 }
@@ -22,16 +23,25 @@ fn fields_with_views(fields: &Fields) -> Fields {
     fields.iter().map(with_views).collect()
 }
 
-/// Replaces all strings and bytes in the type of `field` by views.
+/// Replaces all strings and bytes in the type of `field` by views, except for the keys of maps.
 pub(super) fn with_views(field: &FieldRef) -> FieldRef {
     let data_type = match field.data_type() {
         _ if is_variant(field) => return Arc::clone(field),
         DataType::Struct(fields) => DataType::Struct(fields_with_views(fields)),
         DataType::List(element) => DataType::List(with_views(element)),
-        DataType::Map(entries, sorted) => DataType::Map(with_views(entries), *sorted),
+        DataType::Map(entries, sorted) => DataType::Map(with_view_values(entries), *sorted),
         leaf => view_of(leaf),
     };
     Arc::new(Field::clone(field).with_data_type(data_type))
+}
+
+/// Replaces all strings and bytes in the values of a map. Its keys are unchanged: where DataFusion looks up a key, it
+/// compares the keys with a string or bytes that are no view, and fails if they are views.
+fn with_view_values(entries: &FieldRef) -> FieldRef {
+    let DataType::Struct(fields) = entries.data_type() else { return Arc::clone(entries) };
+    let fields = fields.iter().enumerate();
+    let fields = fields.map(|(index, field)| if index == 0 { Arc::clone(field) } else { with_views(field) });
+    Arc::new(Field::clone(entries).with_data_type(DataType::Struct(fields.collect())))
 }
 
 /// Returns the view type for strings or bytes; returns other types unchanged.
