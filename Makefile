@@ -16,8 +16,9 @@ export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 bin := .venv/bin
 uv := $(bin)/uv
-# The licenses of the crates in the wheel, which is made anew for each wheel.
+# The licenses of the crates in each of the two wheels, which are made anew for each wheel.
 licenses := python/deltalog/THIRD_PARTY_LICENSES.txt
+datafusion_licenses := crates/deltalog-datafusion/python/deltalog_datafusion/THIRD_PARTY_LICENSES.txt
 
 # The Java classes of the Spark layer, which are made of its sources, one jar for each Spark minor.
 jars := python/deltalog/spark/jars
@@ -144,6 +145,8 @@ wheel: $(wheel) ## make the wheel that is published, with the classes for every 
 
 .PHONY: wheel-datafusion
 wheel-datafusion: .venv/.deps ## make the wheel for the Python package datafusion, in dist/datafusion/
+	$(bin)/python scripts/licenses.py --crate deltalog-datafusion-python --manifest-path $(datafusion_manifest) \
+		$(datafusion_licenses)
 	$(bin)/maturin build --release --quiet --interpreter $(bin)/python --out dist/datafusion --target-dir target \
 		--manifest-path crates/deltalog-datafusion/python/Cargo.toml
 

@@ -1,4 +1,6 @@
-"""Collects the licenses of the crates in the wheel: `python scripts/licenses.py FILE` writes their texts.
+"""Collects the licenses of the crates in a wheel: `python scripts/licenses.py FILE` writes their texts.
+
+`--crate` names the crate of the wheel's binary, with `--manifest-path` if it is in another Cargo workspace.
 
 `--platform aarch64-apple-darwin` collects the licenses for this Rust platform instead of this machine's. It can be
 repeated.
@@ -41,9 +43,10 @@ LICENSE_FILES = re.compile(r"(?i)(licen[cs]e|copying)")
 Package = dict[str, Any]
 
 
-def metadata(platform: str) -> dict[str, Any]:
+def metadata(manifest: Path, platform: str) -> dict[str, Any]:
     """Returns the packages and their dependencies."""
     command = ["cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", platform]
+    command += ["--manifest-path", str(manifest)]
     found: dict[str, Any] = json.loads(
         subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
     )
@@ -81,11 +84,11 @@ def chosen(expression: str) -> list[str]:
     return licenses
 
 
-def linked(graph: dict[str, Any]) -> list[Package]:
-    """Returns the packages whose code is in the wheel, sorted by name."""
+def linked(graph: dict[str, Any], crate: str) -> list[Package]:
+    """Returns the packages whose code is in the binary of a crate, sorted by name."""
     packages = {package["id"]: package for package in graph["packages"]}
     dependencies = {node["id"]: node["deps"] for node in graph["resolve"]["nodes"]}
-    todo = [identity for identity, package in packages.items() if package["name"] == "deltalog-python"]
+    todo = [identity for identity, package in packages.items() if package["name"] == crate]
     found: set[str] = set()
     while todo:
         identity = todo.pop()
@@ -121,7 +124,7 @@ def without_copyright(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.strip().lower().startswith("copyright"))
 
 
-def collected(packages: list[Package]) -> str:
+def collected(packages: list[Package], user: str = "deltalog") -> str:
     """Returns the texts of the licenses, each once, with the packages to which they apply."""
     users: dict[tuple[str, str], list[str]] = defaultdict(list)
     missing: list[tuple[Package, str]] = []
@@ -144,7 +147,7 @@ def collected(packages: list[Package]) -> str:
         text = f"Copyright (c) {authors}\n{without_copyright(model)}"
         users[license_, text].append(f"{package['name']} {package['version']}")
     parts = [
-        "deltalog contains code of these Rust crates. Each is used under the license that follows its name."
+        f"{user} contains code of these Rust crates. Each is used under the license that follows its name."
     ]
     for (license_, text), names in sorted(users.items(), key=lambda entry: (entry[0][0], entry[1])):
         heading = "\n".join(names)
@@ -158,14 +161,16 @@ def main() -> None:
     parser.add_argument(
         "--platform", action="append", help="a platform of the wheel; this machine's by default"
     )
+    parser.add_argument("--crate", default="deltalog-python", help="the crate of the wheel's binary")
+    parser.add_argument("--manifest-path", type=Path, default=ROOT / "Cargo.toml", help="its Cargo.toml")
     options = parser.parse_args()
     packages = {
         package["id"]: package
         for platform in options.platform or [host()]
-        for package in linked(metadata(platform))
+        for package in linked(metadata(options.manifest_path.resolve(), platform), options.crate)
     }
     by_name = sorted(packages.values(), key=lambda package: (package["name"], package["version"]))
-    options.file.write_text(collected(by_name))
+    options.file.write_text(collected(by_name, options.crate.removesuffix("-python")))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import pytest
 
 from scripts.release import builds, contents
 from scripts.release.library import Library, problems
+from scripts.release.projects import DATAFUSION, DELTALOG, PROJECTS, Project
 from scripts.release.targets import ELSEWHERE, LINUX
 from scripts.release.version import Version
 from tests.conftest import missing
@@ -104,22 +105,24 @@ def test_a_binary_is_read_as_it_is(tmp_path: Path) -> None:
         Library.read(tmp_path / "module.c")
 
 
-def wheel(directory: Path, binary: bytes, changes: dict[str, str | None]) -> Path:
-    information = "deltalog-1.2.3.dist-info"
-    crates = {"arrow": "59", "parquet": "59", "zstd-sys": "2", "deltalog": "1.2.3"}
+def wheel(
+    directory: Path, binary: bytes, changes: dict[str, str | None], project: Project = DELTALOG
+) -> Path:
+    version, information = project.version(VERSION), f"{project.stem(VERSION)}.dist-info"
+    crates = {**dict.fromkeys(project.linked, "59"), "deltalog": "1.2.3"}
     components = [{"name": name, "version": version} for name, version in crates.items()]
     bill = {"bomFormat": "CycloneDX", "components": components}
     files: dict[str, str | None] = {
-        "deltalog/py.typed": "",
-        "deltalog/THIRD_PARTY_LICENSES.txt": "parquet 59, zstd-sys 2",
-        f"{information}/METADATA": "Name: deltalog\nVersion: 1.2.3\nRequires-Python: >=3.10\n",
+        f"{project.module}/py.typed": "",
+        project.licenses: "".join(f"\n{name} 59" for name in project.linked),
+        f"{information}/METADATA": f"Name: {project.name}\nVersion: {version}\nRequires-Python: >=3.10\n",
         f"{information}/licenses/LICENSE": "",
-        f"{information}/sboms/deltalog-python.cyclonedx.json": json.dumps(bill),
+        f"{information}/sboms/{project.crate}.cyclonedx.json": json.dumps(bill),
         **changes,
     }
-    file = directory / contents.wheel_name(VERSION, GNU)
+    file = directory / project.wheel_name(VERSION, GNU)
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr(contents.BINARY, binary)
+        archive.writestr(project.binary, binary)
         for name, text in files.items():
             if text is not None:
                 archive.writestr(name, text)
@@ -148,7 +151,7 @@ def test_what_a_wheel_lacks_is_named(
     monkeypatch.setattr(contents, "problems", lambda library, target: [])
     changes, problem = ({}, None) if what is None else CHANGES[what]
     file = wheel(tmp_path, compiled(tmp_path).read_bytes(), changes)
-    wrong = contents.check_wheel(file, VERSION, GNU)
+    wrong = contents.check_wheel(DELTALOG, file, VERSION, GNU)
     assert all(line.startswith(f"{file.name}: ") for line in wrong)
     assert wrong == [] if problem is None else any(problem in line for line in wrong)
 
@@ -156,16 +159,16 @@ def test_what_a_wheel_lacks_is_named(
 def test_the_binary_of_a_wheel_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     binary = compiled(tmp_path).read_bytes()
     file = wheel(tmp_path, binary, {})
-    wrong = contents.check_wheel(file, VERSION, GNU)
+    wrong = contents.check_wheel(DELTALOG, file, VERSION, GNU)
     assert f"{file.name}: it needs libother.so" in wrong
     assert f"{file.name}: it is not stripped" in wrong
     monkeypatch.setattr(contents, "problems", lambda library, target: [])
     file = wheel(tmp_path, binary + f"{Path.home()}/.cargo/registry".encode(), {})
-    assert contents.check_wheel(file, VERSION, GNU) == [
+    assert contents.check_wheel(DELTALOG, file, VERSION, GNU) == [
         f"{file.name}: its binary names paths in {Path.home()}"
     ]
     other = file.rename(tmp_path / "deltalog-1.2.3-cp310-abi3-linux_x86_64.whl")
-    [named] = contents.check_wheel(other, VERSION, GNU)
+    [named] = contents.check_wheel(DELTALOG, other, VERSION, GNU)
     assert named.startswith(
         f"{other.name} should be deltalog-1.2.3-cp310-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64"
     )
@@ -175,21 +178,24 @@ def test_a_release_has_its_files_and_no_others(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(contents, "problems", lambda library, target: [])
     out = tmp_path / "out"
     out.mkdir()
-    wheel(out, compiled(tmp_path).read_bytes(), {})
-    sources = out / "deltalog-1.2.3.tar.gz"
-    with tarfile.open(sources, "w:gz") as archive:
-        for name in contents.IN_SOURCES:
-            archive.addfile(tarfile.TarInfo(f"deltalog-1.2.3/{name}"), io.BytesIO())
+    for project in PROJECTS:
+        wheel(out, compiled(tmp_path).read_bytes(), {}, project)
+        with tarfile.open(out / project.sources_name(VERSION), "w:gz") as archive:
+            for name in project.in_sources:
+                archive.addfile(tarfile.TarInfo(f"{project.stem(VERSION)}/{name}"), io.BytesIO())
     (out / "deltalog-1.2.3.crate").touch()
     assert contents.check_all(out, VERSION, [GNU]) == []
     (out / "deltalog-1.2.2.tar.gz").touch()
     assert contents.check_all(out, VERSION, [GNU, MUSL]) == [
         "deltalog-1.2.3-cp310-abi3-musllinux_1_2_aarch64.whl is missing",
+        "deltalog_datafusion-55.1.2.3-cp310-abi3-musllinux_1_2_aarch64.whl is missing",
         "deltalog-1.2.2.tar.gz does not belong to the release",
     ]
-    with tarfile.open(sources, "w:gz") as archive:
-        archive.addfile(tarfile.TarInfo("deltalog-1.2.3/README.md"), io.BytesIO())
-    assert f"{sources.name}: it lacks Cargo.lock" in contents.check_all(out, VERSION, [GNU])
+    for project, lacking in ((DELTALOG, "Cargo.lock"), (DATAFUSION, "deltalog-datafusion/Cargo.lock")):
+        sources = out / project.sources_name(VERSION)
+        with tarfile.open(sources, "w:gz") as archive:
+            archive.addfile(tarfile.TarInfo(f"{project.stem(VERSION)}/README.md"), io.BytesIO())
+        assert f"{sources.name}: it lacks {lacking}" in contents.check_all(out, VERSION, [GNU])
 
 
 def test_what_the_builds_lack_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,6 +206,16 @@ def test_what_the_builds_lack_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     assert "maturin and zig: run `make .cache/release/venv/.deps`" in lacking
     assert all(f"run `rustup target add {triple}`" in lacking for triple in LINUX)
     assert "readelf: install" in lacking
+
+
+def test_the_source_archive_for_datafusion_has_all_members_of_its_workspace(root: Path) -> None:
+    """maturin adds only path dependencies. Without the other members, cargo would have to change Cargo.lock."""
+    workspace = root / "crates/deltalog-datafusion"
+    [members] = re.findall(r"(?m)^members = \[(.*)\]$", (workspace / "Cargo.toml").read_text())
+    others = set(re.findall(r'"(.*?)"', members)) - {"python"}
+    assert others
+    manifest = (workspace / "python/Cargo.toml").read_text()
+    assert others == set(re.findall(r'path = "\.\./(\w+)" }', manifest))
 
 
 def test_licenses_are_checked_for_all_platforms(root: Path) -> None:

@@ -20,6 +20,7 @@ from scripts.release import changelog, checkout, checksums, publishing, trial
 from scripts.release.builds import Builder, missing_tools
 from scripts.release.contents import check_all
 from scripts.release.errors import RefusedError
+from scripts.release.projects import PROJECTS
 from scripts.release.targets import LINUX
 from scripts.release.version import Version, current, set_version
 
@@ -89,13 +90,14 @@ def make(root: Path, version: Version, options: argparse.Namespace) -> None:
 def build(builder: Builder, version: Version, options: argparse.Namespace) -> None:
     """Builds the files of a release, checks them, and tries out the wheels."""
     targets = [LINUX[triple] for triple in options.target or LINUX]
-    archive = builder.sources()
+    archives = {project: builder.sources(project) for project in PROJECTS}
     builder.crate()
     for target in targets:
-        wheel = builder.wheel(archive, target)
-        if not options.untried:
-            trial.try_wheel(wheel)
-            print(f"{wheel.name} works")
+        for project, archive in archives.items():
+            wheel = builder.wheel(project, archive, target)
+            if not options.untried:
+                trial.try_wheel(wheel)
+                print(f"{wheel.name} works")
     if wrong := check_all(builder.out, version, targets):
         raise RefusedError("the files are not fit for publication:\n" + "\n".join(wrong))
 

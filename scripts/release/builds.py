@@ -1,6 +1,6 @@
-"""Builds the files of a release: a source archive, wheels and a crate.
+"""Builds the files of a release: the source archives and wheels of its Python packages, and a crate.
 
-- All wheels are built from the source archive, which shows that the archive is complete.
+- All wheels are built from the source archives, which shows that the archives are complete.
 - The binary contains no paths of the build machine, and the files in a wheel have the time of the commit.
 """
 
@@ -16,10 +16,9 @@ from pathlib import Path
 
 from scripts.release.checkout import git
 from scripts.release.errors import RefusedError
+from scripts.release.projects import Project
 from scripts.release.targets import ELSEWHERE, LINUX, Target
 from scripts.release.version import current
-
-LICENSES = "python/deltalog/THIRD_PARTY_LICENSES.txt"
 
 
 def run(command: list[str], directory: Path, environment: dict[str, str] | None = None) -> None:
@@ -47,32 +46,49 @@ class Builder:
             "SOURCE_DATE_EPOCH": seconds,
         }
 
-    def sources(self) -> Path:
-        """Makes the source archive, with the licenses for all platforms and the Java classes for every Spark
-        release.
+    def sources(self, project: Project) -> Path:
+        """Makes a source archive, with the licenses for all platforms and, if it is for Spark, too, with the Java
+        classes for every Spark release.
         """
         platforms = [argument for triple in (*LINUX, *ELSEWHERE) for argument in ("--platform", triple)]
-        run([sys.executable, "scripts/licenses.py", *platforms, LICENSES], self.place)
+        what = [
+            *platforms,
+            "--crate",
+            project.crate,
+            "--manifest-path",
+            project.manifest,
+            project.licenses_here,
+        ]
+        run([sys.executable, "scripts/licenses.py", *what], self.place)
+        if project.has_jars:
+            self.make_jars()
+        command = [str(self.tools / "maturin"), "sdist", "--out", str(self.out)]
+        run(command, self.place / project.directory, self.environment)
+        archive = self.out / project.sources_name(current(self.place))
+        self.check_jars(project, archive)
+        return archive
+
+    def make_jars(self) -> None:
         shutil.rmtree(self.place / "python/deltalog/spark/jars", ignore_errors=True)
         for spark in (sparks := self.sparks()):
             run([self._python(spark, newest=sparks[-1]), "-m", "scripts.spark_jars", spark], self.place)
-        run([str(self.tools / "maturin"), "sdist", "--out", str(self.out)], self.place, self.environment)
-        [archive] = self.out.glob("*.tar.gz")
-        self.check_jars(archive)
-        return archive
 
     def sparks(self) -> list[str]:
         """Returns the minor releases of Spark for which wheels have Java classes."""
         [found] = re.findall(r"(?m)^SPARKS := (.*)$", (self.place / "Makefile").read_text("utf-8"))
         return str(found).split()
 
-    def check_jars(self, archive: Path) -> None:
-        run([sys.executable, "-m", "scripts.spark_jars", "--check", str(archive), *self.sparks()], self.place)
+    def check_jars(self, project: Project, archive: Path) -> None:
+        if project.has_jars:
+            run(
+                [sys.executable, "-m", "scripts.spark_jars", "--check", str(archive), *self.sparks()],
+                self.place,
+            )
 
     def _python(self, spark: str, newest: str) -> str:
         return str(self.checkout / (".venv" if spark == newest else f".venvs/{spark}") / "bin/python")
 
-    def wheel(self, archive: Path, target: Target) -> Path:
+    def wheel(self, project: Project, archive: Path, target: Target) -> Path:
         """Builds the wheel of a platform from the source archive."""
         source = self.work / "source"
         shutil.rmtree(source, ignore_errors=True)
@@ -86,7 +102,7 @@ class Builder:
         run([str(self.tools / "maturin"), *command], unpacked, {**self.environment, **flags})
         [made] = set(self.out.glob("*.whl")) - before
         shutil.rmtree(source)
-        self.check_jars(made)
+        self.check_jars(project, made)
         return made
 
     def crate(self) -> Path:

@@ -13,58 +13,43 @@ from email import message_from_string
 from pathlib import Path
 
 from scripts.release.library import Library, problems
+from scripts.release.projects import PROJECTS, Project
 from scripts.release.targets import Target
 from scripts.release.version import Version
 
 # The maximum size that PyPI accepts.
 LARGEST = 100_000_000
-BINARY = "deltalog/_internal.abi3.so"
-IN_SOURCES = (
-    "Cargo.lock",
-    "Cargo.toml",
-    "LICENSE",
-    "PKG-INFO",
-    "README.md",
-    "crates/deltalog/src/lib.rs",
-    "pyproject.toml",
-    "python/deltalog/THIRD_PARTY_LICENSES.txt",
-    "python/deltalog/__init__.py",
-    "python/deltalog/py.typed",
-)
 
 
-def wheel_name(version: Version, target: Target) -> str:
-    return f"deltalog-{version.of_python}-cp310-abi3-{target.tag}.whl"
-
-
-def check_wheel(file: Path, version: Version, target: Target) -> list[str]:
+def check_wheel(project: Project, file: Path, version: Version, target: Target) -> list[str]:
     """Checks a wheel, and returns the problems."""
-    if file.name != (expected := wheel_name(version, target)):
+    if file.name != (expected := project.wheel_name(version, target)):
         return [f"{file.name} should be {expected}"]
     wrong = []
     if (size := file.stat().st_size) > LARGEST:
         wrong.append(f"it has {size:,} bytes; PyPI takes {LARGEST:,}")
-    information = f"deltalog-{version.of_python}.dist-info"
+    information = f"{project.stem(version)}.dist-info"
     with zipfile.ZipFile(file) as wheel, tempfile.TemporaryDirectory() as directory:
         names = wheel.namelist()
-        needed = (BINARY, "deltalog/py.typed", f"{information}/licenses/LICENSE", f"{information}/METADATA")
+        typed = f"{project.module}/py.typed"
+        needed = (project.binary, typed, f"{information}/licenses/LICENSE", f"{information}/METADATA")
         wrong += [f"it lacks {name}" for name in needed if name not in names]
         wrong += [f"it has {name}" for name in names if name.endswith((".java", ".pyc", ".rs"))]
         if f"{information}/METADATA" in names:
-            wrong += _metadata_problems(wheel.read(f"{information}/METADATA").decode(), version)
-        wrong += _materials_problems(wheel, version)
-        wrong += _license_problems(wheel)
-        if BINARY in names:
-            binary = Path(wheel.extract(BINARY, directory))
+            wrong += _metadata_problems(project, wheel.read(f"{information}/METADATA").decode(), version)
+        wrong += _materials_problems(project, wheel, version)
+        wrong += _license_problems(project, wheel)
+        if project.binary in names:
+            binary = Path(wheel.extract(project.binary, directory))
             wrong += problems(Library.read(binary), target)
             if str(Path.home()).encode() + b"/" in binary.read_bytes():
                 wrong.append(f"its binary names paths in {Path.home()}")
     return [f"{file.name}: {problem}" for problem in wrong]
 
 
-def _metadata_problems(text: str, version: Version) -> list[str]:
+def _metadata_problems(project: Project, text: str, version: Version) -> list[str]:
     metadata = message_from_string(text)
-    expected = {"Name": "deltalog", "Version": version.of_python, "Requires-Python": ">=3.10"}
+    expected = {"Name": project.name, "Version": project.version(version), "Requires-Python": ">=3.10"}
     return [
         f"its metadata has {name} {metadata[name]}, not {value}"
         for name, value in expected.items()
@@ -72,7 +57,7 @@ def _metadata_problems(text: str, version: Version) -> list[str]:
     ]
 
 
-def _materials_problems(wheel: zipfile.ZipFile, version: Version) -> list[str]:
+def _materials_problems(project: Project, wheel: zipfile.ZipFile, version: Version) -> list[str]:
     """Checks the list of crates (in the format CycloneDX) that maturin writes into a wheel, and returns the
     problems.
     """
@@ -85,11 +70,7 @@ def _materials_problems(wheel: zipfile.ZipFile, version: Version) -> list[str]:
         ]
     bill = json.loads(wheel.read(names[0]))
     crates = {component.get("name"): component.get("version") for component in bill.get("components", ())}
-    wrong = [
-        f"its bill of materials lacks {name}"
-        for name in ("arrow", "parquet", "zstd-sys")
-        if name not in crates
-    ]
+    wrong = [f"its bill of materials lacks {name}" for name in project.linked if name not in crates]
     if bill.get("bomFormat") != "CycloneDX":
         wrong.append("its bill of materials is not CycloneDX")
     if crates.get("deltalog", str(version)) != str(version):
@@ -97,36 +78,37 @@ def _materials_problems(wheel: zipfile.ZipFile, version: Version) -> list[str]:
     return wrong
 
 
-def _license_problems(wheel: zipfile.ZipFile) -> list[str]:
-    name = "deltalog/THIRD_PARTY_LICENSES.txt"
+def _license_problems(project: Project, wheel: zipfile.ZipFile) -> list[str]:
+    name = project.licenses
     text = wheel.read(name).decode() if name in wheel.namelist() else ""
-    return [
-        f"{name} does not mention {crate}" for crate in ("parquet", "zstd-sys") if f"{crate} " not in text
-    ]
+    return [f"{name} does not mention {crate}" for crate in project.linked if f"\n{crate} " not in text]
 
 
-def check_sources(file: Path, version: Version) -> list[str]:
-    """Checks the source archive, and returns the problems."""
-    prefix = f"deltalog-{version.of_python}"
-    if file.name != f"{prefix}.tar.gz":
-        return [f"{file.name} should be {prefix}.tar.gz"]
+def check_sources(project: Project, file: Path, version: Version) -> list[str]:
+    """Checks a source archive, and returns the problems."""
+    if file.name != (expected := project.sources_name(version)):
+        return [f"{file.name} should be {expected}"]
     with tarfile.open(file) as archive:
         names = set(archive.getnames())
-    return [f"{file.name}: it lacks {name}" for name in IN_SOURCES if f"{prefix}/{name}" not in names]
+    wanted = {name: f"{project.stem(version)}/{name}" for name in project.in_sources}
+    return [f"{file.name}: it lacks {name}" for name, member in wanted.items() if member not in names]
 
 
 def check_all(directory: Path, version: Version, targets: list[Target]) -> list[str]:
     """Checks all files of a release, and returns the problems. A missing file is a problem, and so is an additional
     one.
     """
-    prefix = f"deltalog-{version.of_python}"
-    wheels = {wheel_name(version, target): target for target in targets}
-    expected = {*wheels, f"{prefix}.tar.gz", f"deltalog-{version}.crate"}
+    wheels = {
+        project.wheel_name(version, target): (project, target) for project in PROJECTS for target in targets
+    }
+    archives = {project.sources_name(version): project for project in PROJECTS}
+    expected = {*wheels, *archives, f"deltalog-{version}.crate"}
     present = {file.name for file in directory.iterdir()}
     wrong = [f"{name} is missing" for name in sorted(expected - present)]
     wrong += [f"{name} does not belong to the release" for name in sorted(present - expected)]
     for name in sorted(wheels.keys() & present):
-        wrong += check_wheel(directory / name, version, wheels[name])
-    if f"{prefix}.tar.gz" in present:
-        wrong += check_sources(directory / f"{prefix}.tar.gz", version)
+        project, target = wheels[name]
+        wrong += check_wheel(project, directory / name, version, target)
+    for name in sorted(archives.keys() & present):
+        wrong += check_sources(archives[name], directory / name, version)
     return wrong

@@ -15,6 +15,8 @@ from scripts.release.errors import RefusedError
 
 NUMBER = r"(?:0|[1-9][0-9]*)"
 VERSION = re.compile(rf"({NUMBER})\.({NUMBER})\.({NUMBER})(?:-rc\.({NUMBER}))?")
+# The version of the package for DataFusion begins with the major version of DataFusion that it works with.
+DATAFUSION_MAJOR = 55
 # `VERSION` stands for the version.
 PLACES = {
     "Cargo.toml": (
@@ -39,7 +41,7 @@ PLACES = {
         'deltalog-datafusion = { path = "..", version = "=VERSION" }\n',
     ),
     "crates/deltalog-datafusion/python/pyproject.toml": (
-        'version = "55.VERSION"\n',
+        f'version = "{DATAFUSION_MAJOR}.VERSION"\n',
         'dependencies = ["deltalog==VERSION", ',
     ),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import gc
 import importlib.metadata
+import json
 import math
 import re
 import shutil
@@ -34,6 +35,7 @@ from deltalog import (
     write_deltalake,
 )
 from deltalog.extras import ExtraRequiredError
+from scripts.release import trial
 
 NAN = math.nan
 UTC = dt.timezone.utc
@@ -303,6 +305,16 @@ def test_an_insert_notices_other_writers(table: str) -> None:
     DeltaTable(table).delete("id = 9")
     assert integers(context, copy) == [3]
     assert DeltaTable(table).count() == 10
+
+
+def test_the_steps_of_a_release(tmp_path: Path) -> None:
+    """Runs what scripts/release/trial.py does with the wheel in a bare root directory."""
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in trial.ROWS))
+    for arguments, output in trial.STEPS_IN_DATAFUSION:
+        here = [re.sub("/(trips|rows)", rf"{tmp_path}/\1", text) for text in arguments]
+        ran = subprocess.run([sys.executable, *here], capture_output=True, text=True, check=False)
+        assert (ran.returncode, ran.stderr) == (0, ""), arguments
+        assert output in ran.stdout
 
 
 def test_an_insert_that_fails_leaves_nothing(table: str) -> None:
