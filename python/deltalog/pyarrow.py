@@ -197,6 +197,8 @@ def _table_dataset() -> Any:
                     )
                     is_whole = not others
                     needed |= set() if is_whole else fields(whole)
+            if not needed <= set(known):
+                needed = set(known)  # The error of pyarrow for an unknown column lists these columns.
             whole_condition = both(self._condition, condition)
             return _Scan([name for name in known if name in needed], whole_condition, is_whole)
 
