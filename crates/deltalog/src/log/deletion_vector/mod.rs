@@ -31,9 +31,6 @@ pub(crate) use place::vector_path;
 pub use read::DeletionVectors;
 pub(crate) use write::{relocated_vector, vector_file, write_vectors};
 
-/// The number of rows that are taken from a bitmap at once.
-const ROWS_AT_ONCE: usize = 256;
-
 /// The deleted rows of a data file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeletionVector {
@@ -74,14 +71,8 @@ impl DeletionVector {
     /// Returns the deleted rows among `rows` in ascending order. If few of them are adjacent, this is several times as
     /// fast as [`DeletionVector::ranges`].
     pub(crate) fn rows_within(&self, rows: Range<u64>) -> impl Iterator<Item = u64> {
-        self.buckets(rows).flat_map(|(first, mut deleted)| {
-            let next_rows = move || {
-                let mut rows = [0; ROWS_AT_ONCE];
-                let count = deleted.next_many(&mut rows).len();
-                (count > 0).then(|| rows.into_iter().take(count))
-            };
-            std::iter::from_fn(next_rows).flatten().map(move |row| first + u64::from(row))
-        })
+        // `next_many` of roaring 0.12 omits a run that fills a container, from 0 to 65,535.
+        self.buckets(rows).flat_map(|(first, deleted)| deleted.map(move |row| first + u64::from(row)))
     }
 
     /// Returns the parts of the vector that may have rows among `rows`: the number of a part's first row, and its

@@ -387,3 +387,17 @@ fn files_with_several_vectors_are_read_and_any_damage_is_detected() {
     fs::remove_file(&name).unwrap();
     assert_eq!(refused(&descriptors[0]), ErrorKind::FileNotFound);
 }
+
+/// A container of a bitmap has 65,536 rows. All of them may be one run.
+#[test]
+fn rows_of_runs_that_fill_containers_are_deleted() {
+    let runs = [0..20, 65_536..262_144, 300_000..327_680, 327_681..327_700];
+    let mut rows: RoaringTreemap = runs.into_iter().flatten().collect();
+    assert!(rows.optimize(), "the rows are stored as runs");
+    for rows in [blob::decode(&vector_of(&rows), rows.len() as i64).unwrap(), rows] {
+        let vector = DeletionVector::from(rows.clone());
+        assert!(vector.rows_within(0..400_000).eq(&rows));
+        assert!(vector.rows_within(65_536..131_072).eq(65_536..131_072));
+        assert!(vector.ranges(0..400_000).flatten().eq(&rows));
+    }
+}
