@@ -115,6 +115,18 @@ $(kernel): benches/kernel/Cargo.toml benches/kernel/Cargo.lock benches/kernel/sr
 	cargo build --release --locked --quiet --manifest-path $< --target-dir .cache/kernel-target
 	touch $@
 
+# An environment with the Python package datafusion and our wheel for it, beside the packages of .venv.
+datafusion_environment := .cache/datafusion/.deps
+$(datafusion_environment): Cargo.toml $(shell find crates/deltalog crates/deltalog-datafusion -name '*.rs' -o -name Cargo.toml) \
+	$(shell find crates/deltalog-datafusion/python -name '*.py*') | .venv/.deps
+	$(MAKE) --no-print-directory wheel-datafusion
+	$(uv) venv --quiet --allow-existing --python $(bin)/python .cache/datafusion
+	$(uv) pip install --quiet --python .cache/datafusion 'datafusion>=55,<56'
+	$(uv) pip install --quiet --python .cache/datafusion --reinstall --no-deps dist/datafusion/*.whl
+	$(bin)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+		> $$(.cache/datafusion/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth
+	touch $@
+
 # The server for S3 that tests in Python start. `cargo test` has built it already, where it ran before.
 s3_server := target/debug/deltalog-s3-server
 $(s3_server): Cargo.lock $(shell find crates/testkit -name '*.rs' -o -name Cargo.toml)
@@ -145,6 +157,7 @@ wheel: $(wheel) ## make the wheel that is published, with the classes for every 
 
 .PHONY: wheel-datafusion
 wheel-datafusion: .venv/.deps ## make the wheel for the Python package datafusion, in dist/datafusion/
+	rm -rf dist/datafusion
 	$(bin)/python scripts/licenses.py --crate deltalog-datafusion-python --manifest-path $(datafusion_manifest) \
 		$(datafusion_licenses)
 	$(bin)/maturin build --release --quiet --interpreter $(bin)/python --out dist/datafusion --target-dir target \
@@ -391,8 +404,10 @@ format: .venv/.deps ## apply the formatters
 picture: .venv/.deps ## draw the floors of the core in ARCHITECTURE.md, from the imports
 	$(bin)/python -m scripts.picture
 
+# DataFusion takes ten minutes to compile, which other cases do not need.
+bench_datafusion := $(if $(BENCH),$(if $(findstring datafusion,$(BENCH)),$(datafusion_environment)),$(datafusion_environment))
 .PHONY: bench
-bench: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete $(kernel) ## measure against peers, as ratios
+bench: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete $(kernel) $(bench_datafusion) ## measure against peers, as ratios
 	cargo build --release --locked --quiet -p deltalog-testkit --bin deltalog-s3-server
 	$(bin)/python benches/run.py $(BENCH)
 

@@ -6,13 +6,16 @@ from benches import setups
 from benches.case import Case, Limit, Ratio
 from benches.contender import (
     ARROW_DATASET,
+    DATAFUSION,
     DELTALAKE,
+    DELTALAKE_IN_DATAFUSION,
     DELTALAKE_IN_DUCKDB,
     DELTALAKE_IN_POLARS,
     DUCKDB,
     KERNEL,
     KERNEL_LEAN,
     OURS,
+    OURS_IN_DATAFUSION,
     OURS_IN_DUCKDB,
     OURS_IN_POLARS,
     POLARS,
@@ -34,6 +37,7 @@ from benches.tables import Broad, Commits, Data
 _TOOLS = (
     ("Polars", POLARS, OURS_IN_POLARS, DELTALAKE_IN_POLARS),
     ("DuckDB", DUCKDB, OURS_IN_DUCKDB, DELTALAKE_IN_DUCKDB),
+    ("DataFusion", DATAFUSION, OURS_IN_DATAFUSION, DELTALAKE_IN_DATAFUSION),
 )
 
 CASES = (

@@ -27,6 +27,8 @@ class Contender:
     """Starts the session in a new process for each measurement."""
     program: bool = False
     """Runs the program of `benches/kernel`. The environment variable `DELTALOG_BENCH_KERNEL` contains its path."""
+    datafusion: bool = False
+    """Runs in the environment that has DataFusion."""
 
 
 OURS = Contender("ours", "benches.contenders.ours")
@@ -37,6 +39,11 @@ POLARS = Contender("polars", "benches.contenders.polars_lazy")
 DUCKDB = Contender("duckdb", "benches.contenders.duck")
 OURS_IN_POLARS = Contender("ours", "benches.contenders.ours_in_polars")
 OURS_IN_DUCKDB = Contender("ours", "benches.contenders.ours_in_duckdb")
+DATAFUSION = Contender("datafusion", "benches.contenders.datafusion_sql", datafusion=True)
+OURS_IN_DATAFUSION = Contender("ours", "benches.contenders.ours_in_datafusion", datafusion=True)
+DELTALAKE_IN_DATAFUSION = Contender(
+    "deltalake", "benches.contenders.deltalake_in_datafusion", datafusion=True
+)
 DELTALAKE_IN_POLARS = Contender("deltalake", "benches.contenders.deltalake_in_polars")
 DELTALAKE_IN_DUCKDB = Contender("deltalake", "benches.contenders.deltalake_in_duckdb")
 ARROW_DATASET = Contender("pyarrow.dataset", "benches.contenders.arrow_dataset")

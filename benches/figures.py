@@ -31,6 +31,7 @@ NAMES = {
     "deltalake": "`deltalake`",
     "delta_kernel": "`delta_kernel`",
     "delta_kernel lean": "`delta_kernel`, without statistics",
+    "datafusion": "DataFusion on the Parquet files",
     "duckdb": "DuckDB on the Parquet files",
     "polars": "Polars",
     "parquet": "Spark's own Parquet",

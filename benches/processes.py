@@ -34,6 +34,7 @@ class Places:
     jvm_python: Path = ROOT / ".venvs" / "4.2" / "bin" / "python"
     jars: Path = ROOT / ".cache" / "jars"
     kernel: Path = ROOT / ".cache" / "kernel-target" / "release" / "bench-kernel"
+    datafusion_python: Path = ROOT / ".cache" / "datafusion" / "bin" / "python"
 
     def command(self, contender: Contender) -> tuple[Path, dict[str, str]]:
         """Returns the Python interpreter of a contender, and additional environment variables for its process."""
@@ -41,6 +42,10 @@ class Places:
             if not self.kernel.exists():
                 raise CouldNotRun(f"no {self.kernel}; `make bench` builds it")
             return self.python, {"DELTALOG_BENCH_KERNEL": str(self.kernel)}
+        if contender.datafusion:
+            if not self.datafusion_python.exists():
+                raise CouldNotRun(f"no {self.datafusion_python}; `make bench` sets it up")
+            return self.datafusion_python, {}
         if contender.session != JVM_SESSION:
             return self.python, {}
         jars = sorted(str(jar) for jar in self.jars.glob("*.jar"))

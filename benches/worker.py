@@ -21,7 +21,16 @@ from typing import Any
 
 from benches.watch import Watch, peak_bytes
 
-PACKAGES = ("deltalake", "deltalog", "duckdb", "polars", "pyarrow", "pyspark")
+PACKAGES = (
+    "datafusion",
+    "deltalake",
+    "deltalog",
+    "deltalog-datafusion",
+    "duckdb",
+    "polars",
+    "pyarrow",
+    "pyspark",
+)
 
 
 def versions() -> dict[str, str]:
