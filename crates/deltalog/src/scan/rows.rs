@@ -20,6 +20,7 @@ mod columns;
 mod faults;
 mod file;
 mod footer;
+mod gaps;
 mod groups;
 mod live;
 mod masks;

@@ -26,6 +26,7 @@ mod corpus;
 mod expressions;
 mod footers;
 mod fuzz;
+mod gaps;
 mod guide;
 mod partitions;
 mod tables;

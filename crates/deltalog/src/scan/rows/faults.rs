@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::RecordBatch;
 use bytes::Bytes;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::gaps::GapReader;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::panics::{catch, caught};
 use crate::runtime::row_bytes::is_overflow;
@@ -118,7 +118,7 @@ impl From<ReadFailure> for Error {
 
 /// Returns the next batch of `file`.
 pub(super) fn read_batch(
-    reader: &mut ParquetRecordBatchReader,
+    reader: &mut GapReader,
     file: &WatchedFile,
 ) -> Result<Option<RecordBatch>, ReadFailure> {
     let read = catch(|| reader.next().transpose());

@@ -105,6 +105,31 @@ fn sparse_and_dense_deletions_are_applied_to_many_rows() {
     }
 }
 
+/// Every second row is deleted, and then so many rows that they are skipped instead of decoded.
+#[test]
+fn rows_around_long_gaps_are_returned() {
+    let mut table = Table::new(vec![field("id", DataType::Int64), field("k", DataType::Int64)]);
+    let keys = ints((0..120_000).map(|id| id % 10));
+    table.write_groups(vec![("id", ints(0..120_000)), ("k", keys)], PartitionRow::empty(), 50_000);
+    let is_live = |id: &i64| (*id % 50_000 < 10_000 && id % 2 == 0) || id % 10_000 > 9_990;
+    let deleted: BTreeSet<u64> = (0..120_000).filter(|id| !is_live(id)).map(|id| id as u64).collect();
+    table.files[0].rows = FileRows::Live(vectors(&table, std::slice::from_ref(&deleted)).remove(0));
+    for (threads, batch_rows) in [(1, 100), (4, 100), (1, 33), (1, 8192)] {
+        let settings = |scan: super::RowScan| scan.with_threads(threads).with_batch_rows(batch_rows);
+        let all = table.rows(settings(table.scan())).unwrap();
+        assert_eq!(all.column(0), &ints((0..120_000).filter(is_live)));
+        assert_eq!(all.column(1), &ints((0..120_000).filter(is_live).map(|id| id % 10)));
+        for (sql, step) in [("k = 4", 10), ("id % 4 = 0", 4)] {
+            let found = table.rows(settings(table.where_(sql))).unwrap();
+            let is_wanted = |id: &i64| is_live(id) && id % step == if step == 10 { 4 } else { 0 };
+            assert_eq!(found.column(0), &ints((0..120_000).filter(is_wanted)), "{sql}");
+        }
+        let none: [&str; 0] = [];
+        let counted = table.rows(settings(table.scan().with_projection(&none).unwrap())).unwrap();
+        assert_eq!(counted.num_rows(), all.num_rows());
+    }
+}
+
 /// A column can become NOT NULL after its rows with NULL have been deleted. A predicate reads the same rows as before,
 /// and NULLs in other rows are an error.
 #[test]

@@ -22,12 +22,13 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection, RowSelectionPolicy, RowSelector,
+    ParquetRecordBatchReaderBuilder, RowSelection, RowSelectionPolicy, RowSelector,
 };
 
 use super::batches::{malformed, uneven};
 use super::faults::{ReadFailure, read_batch};
 use super::file::{OpenFile, Opener};
+use super::gaps::{Apart, GapReader};
 use super::waiting::WAITING_BYTES;
 use super::{BATCH_ROWS, RowScan};
 use crate::error::{Error, ErrorKind, Result};
@@ -78,7 +79,7 @@ pub(super) struct ColumnReader {
 
 #[derive(Debug)]
 enum Source {
-    Alone(ParquetRecordBatchReader),
+    Alone(GapReader),
     Shared(Shares),
 }
 
@@ -128,9 +129,15 @@ impl Columns {
         Ok(Source::Alone(self.reader(&self.leaves, rows, done)?))
     }
 
-    fn reader(&self, leaves: &[usize], rows: usize, done: usize) -> Result<ParquetRecordBatchReader> {
+    fn reader(&self, leaves: &[usize], rows: usize, done: usize) -> Result<GapReader> {
         let file = &self.file;
-        let selection = self.selection_after(done);
+        let mut selection = self.selection_after(done);
+        let is_wide = rows < self.scan().batch_rows.min(BATCH_ROWS);
+        let apart = selection.as_ref().filter(|_| !is_wide).and_then(|wanted| Apart::of(wanted, rows));
+        let kept = apart.map(|apart| {
+            selection = Some(apart.decoded);
+            apart.kept
+        });
         let planned = file
             .file
             .planned(|| column_ranges(file.metadata.metadata(), &self.groups, leaves, selection.clone()));
@@ -141,11 +148,11 @@ impl Columns {
         if let Some(selection) = selection {
             reader = reader.with_row_selection(selection);
         }
-        if rows < self.scan().batch_rows.min(BATCH_ROWS) {
-            // The rows are wide. The other policy, a mask, would decode rows that are not selected as well.
+        if is_wide || kept.is_some() {
+            // The other policy, a mask, would decode rows that are not selected as well.
             reader = reader.with_row_selection_policy(RowSelectionPolicy::Selectors);
         }
-        reader.build().map_err(|error| file.file.error(error))
+        Ok(GapReader::new(reader.build().map_err(|error| file.file.error(error))?, kept))
     }
 
     /// Returns the selection without its first `done` rows.
@@ -215,7 +222,7 @@ impl Columns {
         let waiting = (WAITING_BYTES / bytes.max(1)).clamp(1, WAITING_BATCHES);
         for leaves in shares {
             let mut reader = self.reader(leaves, rows, done)?;
-            fields.extend(arrow::array::RecordBatchReader::schema(&reader).fields().iter().cloned());
+            fields.extend(reader.schema().fields().iter().cloned());
             let (sender, receiver) = sync_channel::<Message>(waiting);
             let file = self.file.file.clone();
             let work = move || {
