@@ -4,9 +4,10 @@ check in part.
 With `DELTALOG_TESTS=quick` the thorough tests are left out, with `DELTALOG_TESTS=deep` only the thorough tests run,
 and without the variable all tests run. `DELTALOG_SLICE=3/20` selects slice 3 of 20 slices of the thorough tests,
 counted from 0. With `quick`, this slice runs in addition to the other tests; with `deep`, it runs alone. Tests with
-the mark `thorough(every=4)` are in four slices, no matter how many slices there are. `3/0` selects none of the
-thorough tests but these. CI selects the slice by the content of the tree, so each thorough test runs after some
-changes.
+the mark `thorough(every=4)` are in four slices, no matter how many slices there are. Tests with the mark
+`thorough(every=0)` are in none, because they install or compile other software, or run on a Spark between the oldest
+and the newest. CI selects the slice by the content of the
+tree, so each other thorough test runs after some changes.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def taken(tests: Collection[Candidate], which: str, wanted: str) -> set[str]:
             return which != "deep"
         if not wanted:
             return which != "quick"
-        count = test.every or int(total)
+        count = int(total) if test.every is None else test.every
         return count > 0 and slice_of(group_of[test.name], count) == int(number) % count
 
     return {test.name for test in tests if is_taken(test)}

@@ -37,7 +37,7 @@ def _is_case(item: pytest.Item) -> bool:
     return item.path == Path(__file__) and hasattr(item, "callspec")
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("case", PARAMETERS)
 def test_both_do_the_same_but_for_the_known_differences(
     observed: dict[str, tuple[Observed, Observed]], case: Case

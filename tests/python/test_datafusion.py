@@ -16,7 +16,7 @@ import pytest
 from deltalog import write_deltalake
 from tests.fetched import blocks, environment
 
-pytestmark = [pytest.mark.newest, pytest.mark.thorough, pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.newest, pytest.mark.thorough(every=0), pytest.mark.timeout(3000)]
 
 MANIFEST = "crates/deltalog-datafusion/python/Cargo.toml"
 SETTINGS = {"DELTALOG_TESTS": "", "CARGO_INCREMENTAL": "0"}

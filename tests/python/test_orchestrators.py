@@ -24,7 +24,7 @@ def test_the_examples_are_python(root: Path) -> None:
 
 
 @pytest.mark.newest
-@pytest.mark.thorough
+@pytest.mark.thorough(every=0)
 @pytest.mark.timeout(900)
 def test_the_examples_run(root: Path, tmp_path: Path) -> None:
     python = environment(tmp_path / "python", ("dagster>=1.12,<2", "great_expectations>=1.8,<2"))

@@ -14,7 +14,7 @@ import pytest
 
 from tests.fetched import blocks, environment
 
-pytestmark = [pytest.mark.newest, pytest.mark.thorough, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.newest, pytest.mark.thorough(every=0), pytest.mark.timeout(900)]
 
 PACKAGES = ("daft>=0.7,<0.8", "dask[dataframe,distributed]>=2025.1", "ray[data]>=2.60,<3")
 SETTINGS = {"DO_NOT_TRACK": "1", "RAY_USAGE_STATS_ENABLED": "0", "DELTALOG_TESTS": ""}

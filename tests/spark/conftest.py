@@ -91,7 +91,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     spark = os.environ.get("DELTALOG_SPARK")
     for item in items:
         if spark == "between" and SMOKE.isdisjoint((item.path.stem, item.name.partition("[")[0])):
-            item.add_marker(pytest.mark.thorough)
+            item.add_marker(pytest.mark.thorough(every=0))
         if any(map(item.get_closest_marker, ("newest", "slow"))):
             continue
         if item.path.stem in EVERY_SPARK:

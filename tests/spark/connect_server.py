@@ -28,7 +28,7 @@ sys.meta_path.insert(0, Missing())
 # Spark waits only ten seconds for the process of `foreachBatch` to start, so the start is tried again.
 STARTED = """
 def started(writer):
-    for _ in range(10):
+    for _ in range(20):
         try:
             return writer.start()
         except Exception as error:
