@@ -164,6 +164,7 @@ public class Watch {
     ofPings = "wait";
     Thread call = call("call", "held");
     pinged.await();
+    Thread.sleep(milliseconds / 3); // The ping is given up sooner than this after the answer.
     call("other", "quick").join();
     ofPings = "answer";
     Thread.sleep(milliseconds * 3 / 2);

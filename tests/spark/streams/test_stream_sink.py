@@ -22,6 +22,7 @@ from deltalog.spark.errors import (
     UnsupportedFeatureError,
 )
 from deltalog.spark.streams import sink
+from tests.spark.session_kinds import without_us
 from tests.spark.streams.batches import Batches, ended, files, history, repeat_batch, write, written
 
 
@@ -449,3 +450,21 @@ def test_two_streams_that_create_a_clustered_table_at_one_path(
     ended(second.start(path))
     assert sorted(written(path)) == sorted(2 * [(id_,) for id_ in (0, 1, 2, 10, 11, 12)])
     assert DeltaTable(path).version() == 3
+
+
+def test_a_session_without_the_catalog_cannot_write_to_a_table_by_name(
+    spark: SparkSession, batches: Batches, checkpoint: Path, path: str
+) -> None:
+    """Spark looks for the table again after each batch, so the stream would fail after its first commit."""
+    numbers(batches, 0)
+    spark.sql(f"CREATE TABLE target (id BIGINT) USING deltalog LOCATION '{path}'")
+    try:
+        other = without_us(spark)
+        for name in ("target", "a_new_one"):
+            with pytest.raises(UnsupportedFeatureError, match=r"call deltalog\.spark\.enable"):
+                write(batches.read(other), checkpoint).toTable(name)
+        assert (DeltaTable(path).version(), files(path)) == (0, 0)
+        ended(write(batches.read(other), checkpoint).start(path))
+        assert len(written(path)) == 3
+    finally:
+        spark.sql("DROP TABLE target")

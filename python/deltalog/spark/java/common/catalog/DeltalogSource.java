@@ -91,6 +91,9 @@ public class DeltalogSource
         (org.apache.spark.sql.classic.SparkSession) context.sparkSession();
     boolean isNamed = WriterApi.isToTable();
     TableOfStream created = isNamed ? TableOfStream.take() : null;
+    if (isNamed) {
+      SessionGuard.checkCatalogOf(session);
+    }
     StreamSink sink = new StreamSink(session, options, partitions, mode, created != null);
     if (created != null) {
       created.create();

@@ -1,5 +1,6 @@
 package io.deltalog.spark;
 
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
@@ -31,9 +32,25 @@ public class SessionGuard {
     }
   }
 
+  /**
+   * Throws an error if a session has Spark's catalog. When a stream starts, Spark finds its table
+   * in the catalog that is configured in the active session of the thread, which may be another
+   * one. After each batch, however, it looks for the table in the catalog of the stream's own
+   * session, so that the stream would fail after its first commit.
+   */
+  static void checkCatalogOf(SparkSession session) {
+    if (configured(session.sessionState().conf()) == null) {
+      throw Bridge.refusals().catalog(null);
+    }
+  }
+
   /** Returns the class of the session catalog, or null if it is Spark's own. */
   static String configured() {
-    String catalog = SQLConf.get().getConfString(CATALOG, null);
+    return configured(SQLConf.get());
+  }
+
+  private static String configured(SQLConf settings) {
+    String catalog = settings.getConfString(CATALOG, null);
     return BUILTIN.equals(catalog) ? null : catalog;
   }
 }
