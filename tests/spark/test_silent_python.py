@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.newest, pytest.mark.timeout(900)]
 
 # The process suspends itself in the call for a table, until its parent resumes it.
 CODE = """
-    import os, signal, sys
+    import os, signal, sys, time
     from pyspark.sql import SparkSession
     import deltalog.spark
     from deltalog.spark.bridge.tables import TableCalls
@@ -27,6 +27,7 @@ CODE = """
     def slow(*arguments):
         if stops and stops.pop():
             os.kill(os.getpid(), signal.SIGSTOP)
+            time.sleep(5)  # Another thread may receive the signal, a little later.
         return read(*arguments)
 
     TableCalls.read = slow
