@@ -102,13 +102,14 @@ def test_a_new_column_with_too_many_digits_is_refused(tmp_path: Path, kind: pa.D
     with pytest.raises(UnsupportedFeatureError, match=said):
         DeltaTable.create(tmp_path / "new", given.schema)
     table = DeltaTable.create(tmp_path / "t", pa.schema({"k": pa.int64()}))
-    for options in (
+    ways: list[dict[str, Any]] = [
         {"mode": "append", "schema_mode": "merge"},
         {"mode": "overwrite", "schema_mode": "overwrite"},
-    ):
+    ]
+    for options in ways:
         for target in (table, tmp_path / "t"):
             with pytest.raises(UnsupportedFeatureError, match=said):
-                write_deltalake(target, given, **options)  # type: ignore[call-overload]
+                write_deltalake(target, given, **options)
     table.alter.add_columns([Field("c", "decimal(38,0)")])
     with pytest.raises(UnsupportedFeatureError, match=said):
         write_deltalake(table, given, mode="overwrite", schema_mode="overwrite")

@@ -47,21 +47,22 @@ def test_a_call_of_a_stopped_process_fails_after_the_time_out(path: str) -> None
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert process.stderr is not None
+    output_pipe, errors_pipe = process.stdout, process.stderr
+    assert output_pipe is not None
+    assert errors_pipe is not None
     lines: list[str] = []
-    reader = threading.Thread(target=lambda: lines.extend(process.stderr or ()), daemon=True)
+    reader = threading.Thread(target=lambda: lines.extend(errors_pipe), daemon=True)
     reader.start()
     os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
     end, before = time.monotonic() + 60, len(lines)
     while not any("has not answered" in line for line in lines[before:]) and time.monotonic() < end:
         time.sleep(0.05)
-    # If the call has not failed by now, the process continues anyway, and the test shows its output.
+    # Without this message, the process must continue as well, so that the test can show its output.
     os.kill(process.pid, signal.SIGCONT)
-    assert process.stdout is not None
-    output = process.stdout.read()
+    output = output_pipe.read()
     process.wait()
     reader.join()
-    rest = "".join(lines)
-    assert "FAILED" in output, rest
+    errors = "".join(lines)
+    assert "FAILED" in output, errors
     assert "Python has not answered for 2.0 s (spark.deltalog.python.timeout)" in output
-    assert "COUNT 3" in output, rest
+    assert "COUNT 3" in output, errors
