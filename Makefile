@@ -404,8 +404,9 @@ format: .venv/.deps ## apply the formatters
 picture: .venv/.deps ## draw the floors of the core in ARCHITECTURE.md, from the imports
 	$(bin)/python -m scripts.picture
 
-# DataFusion takes ten minutes to compile, which other cases do not need.
-bench_datafusion := $(if $(BENCH),$(if $(findstring datafusion,$(BENCH)),$(datafusion_environment)),$(datafusion_environment))
+# DataFusion takes ten minutes to compile, which other cases do not need. If an option comes first, the cases are unknown.
+bench_datafusion := $(if $(findstring datafusion,$(BENCH))$(filter all -%,$(firstword $(BENCH) all) \
+	$(filter all,$(BENCH))),$(datafusion_environment))
 .PHONY: bench
 bench: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete $(kernel) $(bench_datafusion) ## measure against peers, as ratios
 	cargo build --release --locked --quiet -p deltalog-testkit --bin deltalog-s3-server

@@ -232,6 +232,31 @@ def test_the_wheel_for_datafusion_has_its_own_folder(steps: Steps) -> None:
     assert "dist/*.whl" in steps("wheel")
 
 
+@pytest.mark.parametrize(
+    ("bench", "is_needed"),
+    [
+        ("", True),
+        ("all", True),
+        ("--scale small --rounds 2", True),
+        ("open-list datafusion-join", True),
+        ("open-list all", True),
+        ("open-list --rounds 2", False),
+        ("list", False),
+        ("curve --largest 10000000", False),
+    ],
+)
+def test_benches_have_datafusion_if_they_need_it(
+    steps: Steps, tmp_path: Path, bench: str, is_needed: bool
+) -> None:
+    for name in ("Cargo.toml", "Cargo.lock", "src/main.rs"):
+        file = tmp_path / "benches/kernel" / name
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.touch()
+    said = steps("bench", f"BENCH={bench}")
+    assert f"benches/run.py {bench}\n" in said
+    assert ("--python .cache/datafusion 'datafusion>=" in said) == is_needed
+
+
 def test_a_release_has_all_environments_and_tools_of_its_own(steps: Steps) -> None:
     for targets, command in {
         ("release", "VERSION=0.2.0", "RELEASE_ARGS=--dry-run"): "scripts.release 0.2.0 --dry-run",
