@@ -89,18 +89,16 @@ public class DeltalogSource
     FeatureGroup.STREAMS.require();
     org.apache.spark.sql.classic.SparkSession session =
         (org.apache.spark.sql.classic.SparkSession) context.sparkSession();
-    boolean isNamed = WriterApi.isToTable();
-    TableOfStream created = isNamed ? TableOfStream.take() : null;
-    if (isNamed) {
-      SessionGuard.checkCatalogOf(session);
+    if (!WriterApi.isToTable()) {
+      return new StreamSink(session, options, partitions, mode, false);
     }
+    TableOfStream created = TableOfStream.take();
+    SessionGuard.checkCatalogOf(session);
     StreamSink sink = new StreamSink(session, options, partitions, mode, created != null);
     if (created != null) {
       created.create();
     }
-    if (isNamed) {
-      sink.define(session);
-    }
+    sink.define(session);
     return sink;
   }
 
