@@ -74,6 +74,7 @@ def test_no_rows(tmp_path: Path) -> None:
     assert write_deltalake(tmp_path, ONE, mode="append") == 1
     assert write_deltalake(tmp_path, ONE.slice(0, 0), mode="overwrite") == 2
     assert ids(tmp_path) == []
+    assert write_deltalake(tmp_path, ONE.slice(0, 0), mode="append") == 3  # As in `deltalake`.
     assert len(data_files(tmp_path)) == 1
 
 
