@@ -112,6 +112,19 @@ def test_no_document_with_examples_is_left_out(root: Path) -> None:
 LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
 
 
+def test_extras_that_are_named_exist(root: Path) -> None:
+    [extras] = re.findall(
+        r"(?s)^\[project\.optional-dependencies\]\n(.*?)\n\n",
+        (root / "pyproject.toml").read_text(),
+        re.MULTILINE,
+    )
+    known = set(re.findall(r"(?m)^(\w+) = ", extras))
+    texts = [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("python/deltalog/**/*.py")]
+    named = {name for file in texts for name in re.findall(r"'deltalog\[(\w+)\]'", file.read_text("utf-8"))}
+    assert len(named) > 3
+    assert named <= known
+
+
 def test_links_lead_to_files(root: Path) -> None:
     """Checks the links between documents, and to their headings."""
     broken = []
