@@ -9,22 +9,26 @@ __all__ = ["ExtraRequiredError", "required"]
 
 
 class ExtraRequiredError(DeltaError, ImportError):
-    """An optional library that a function needs is not installed, or is too old."""
+    """An optional library that a function needs is not installed or is too old, or it lacks a package itself."""
 
 
 def required(module: str, what: str, install: str) -> ModuleType:
     """Imports an optional library, which the function `what` needs.
 
     Raises:
-        ExtraRequiredError: it is not installed; the message has the command that installs it.
+        ExtraRequiredError: it cannot be imported; the message has the command that installs it.
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
-            raise
-        missing = ExtraRequiredError(
-            f"{what} needs {module.partition('.')[0]}, which is not installed: {install}"
-        )
+        library = module.partition(".")[0]
+        if error.name == library:
+            problem = f"{library}, which is not installed"
+        elif f"{module}.".startswith(f"{error.name}."):
+            problem = f"{error.name}, which the installed {library} does not have"
+        else:
+            reason, *_ = str(error).splitlines()
+            problem = f"{library}, which cannot be imported ({reason})"
+        missing = ExtraRequiredError(f"{what} needs {problem}: {install}")
         missing.hint = install
         raise missing from error

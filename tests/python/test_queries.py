@@ -10,7 +10,7 @@ import pytest
 
 import deltalog
 import deltalog.datafusion
-from deltalog.extras import ExtraRequiredError
+from deltalog.extras import ExtraRequiredError, required
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,3 +38,32 @@ def test_a_folder_of_the_same_name_is_no_library(tmp_path: Path, monkeypatch: py
     assert importlib.util.find_spec("duckdb") is not None
     with pytest.raises(ExtraRequiredError, match=r"pip install 'deltalog\[sql\]'"):
         deltalog.sql("SELECT 1")
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        (None, "some_library, which is not installed"),
+        ("", r"some_library\.part, which the installed some_library does not have"),
+        (
+            "import some_dependency",
+            r"some_library, which cannot be imported \(No module named 'some_dependency'\)",
+        ),
+        (
+            "raise ModuleNotFoundError('no dependency\\ninstall it')",
+            r"some_library, which cannot be imported \(no dependency\)",
+        ),
+    ],
+)
+def test_why_a_library_cannot_be_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str | None, problem: str
+) -> None:
+    """Ray and Dask, for example, can be installed without the packages that their data frames need."""
+    if code is not None:
+        (tmp_path / "some_library").mkdir()
+        (tmp_path / "some_library/__init__.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ExtraRequiredError, match=f"^what needs {problem}: pip install it$") as raised:
+        required("some_library.part", "what", "pip install it")
+    assert raised.value.hint == "pip install it"
+    sys.modules.pop("some_library", None)
