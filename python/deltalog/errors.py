@@ -75,11 +75,17 @@ def wrong_argument(name: str, value: object, expected: str) -> "InvalidArgumentE
 
 
 def shown(value: object) -> str:
-    """Returns a value as users would write it in Python, on one line and shortened if it is long."""
+    """Returns a value as users would write it in Python, on one line and shortened if it is long. For a frame and other
+    objects that are represented by several lines, returns only the type.
+    """
     try:
-        text = " ".join(repr(value).split())
+        text = repr(value)
+        is_whole = "\n" not in text or type(value).__module__ == "builtins"
     except Exception:  # noqa: BLE001 (code of users, and another error is on its way)
-        text = f"an object of the type {type(value).__name__}"
+        is_whole = False
+    if not is_whole:
+        return f"an object of the type {type(value).__name__}"
+    text = " ".join(text.split())
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… (of the type {type(value).__name__})"
 
 
