@@ -23,7 +23,7 @@ from deltalog.conditions import (
     translated,
 )
 from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
-from deltalog.extras import required
+from deltalog.extras import missing_extra, required
 
 if TYPE_CHECKING:
     import duckdb
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["source", "sql"]
 
 _INSTALL = "pip install 'deltalog[sql]'"
+_OLDEST = (1, 5)
+"""The oldest DuckDB whose relations can be read after the variable of their connection is gone."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -75,15 +78,18 @@ def sql(query: str, /, **tables: Location) -> "duckdb.DuckDBPyRelation":
         tables: the tables, by the names that the query uses. Each is a `DeltaTable`, a path or a URL.
 
     Raises:
-        ExtraRequiredError: DuckDB is not installed: `pip install 'deltalog[sql]'`.
-        InvalidArgumentError: DuckDB does not accept the query, it is more than one statement or has no result, or the
-            names of two tables differ only in upper and lower case. If computing the rows fails later, DuckDB raises
-            its own error.
+        ExtraRequiredError: DuckDB is not installed, or is older than 1.5: `pip install 'deltalog[sql]'`.
+        InvalidArgumentError: DuckDB does not accept the query, it is more than one statement or has no result, such as
+            a COPY, or the names of two tables differ only in upper and lower case. If computing the rows fails later,
+            DuckDB raises its own error.
         NotATableError: there is no table.
     """
     if not is_text(query):
         raise wrong_argument("query", query, "a query in SQL, as text")
     engine: Any = required("duckdb", "deltalog.sql", _INSTALL)
+    if tuple(map(int, engine.__version__.split(".")[:2])) < _OLDEST:
+        old = f"deltalog.sql needs DuckDB 1.5 or newer, and DuckDB {engine.__version__} is installed"
+        raise missing_extra(old, _INSTALL)
     ensure_distinct(tables)
     connection = engine.connect()
     for name, table in tables.items():
@@ -113,13 +119,16 @@ def _has_result(query: str, connection: Any, engine: Any) -> bool:
     encoded, comment = query.encode(), getattr(engine.token_type, "comment", None)
     tokens = (place for place, kind in engine.tokenize(query) if kind != comment)
     runs = groupby(encoded[place : place + 1] == b";" for place in tokens)
-    if sum(not is_semicolon for is_semicolon, _ in runs) > 1:
+    if len(statements) > 1 and sum(not is_semicolon for is_semicolon, _ in runs) > 1:
         raise hinted(InvalidArgumentError("the query has several statements"), "pass one query at a time")
     if not statements:
         return False
     statement = statements[-1]
     results, kinds = engine.ExpectedResultType, engine.StatementType
-    return results.QUERY_RESULT in statement.expected_result_type and statement.type != kinds.CREATE
+    # These may have a result according to DuckDB, but DuckDB 1 executes a COPY without returning one.
+    if statement.type in (kinds.CREATE, kinds.COPY):
+        return False
+    return results.QUERY_RESULT in statement.expected_result_type
 
 
 class _Stream:
@@ -130,6 +139,11 @@ class _Stream:
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
+        self._schema = rows.empty(view_types=False)
+
+    def __arrow_c_schema__(self) -> object:
+        """Returns the schema, for which DuckDB would otherwise begin to read the rows several times for each query."""
+        return self._schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._rows.read(None, None, view_types=False).__arrow_c_stream__(requested_schema)

@@ -5,7 +5,7 @@ from types import ModuleType
 
 from deltalog.errors import DeltaError
 
-__all__ = ["ExtraRequiredError", "required"]
+__all__ = ["ExtraRequiredError", "missing_extra", "required"]
 
 
 class ExtraRequiredError(DeltaError, ImportError):
@@ -29,6 +29,11 @@ def required(module: str, what: str, install: str) -> ModuleType:
         else:
             reason, *_ = str(error).splitlines()
             problem = f"{library}, which cannot be imported ({reason})"
-        missing = ExtraRequiredError(f"{what} needs {problem}: {install}")
-        missing.hint = install
-        raise missing from error
+        raise missing_extra(f"{what} needs {problem}", install) from error
+
+
+def missing_extra(problem: str, install: str) -> ExtraRequiredError:
+    """Returns an error whose message and hint have the command that installs what is missing."""
+    missing = ExtraRequiredError(f"{problem}: {install}")
+    missing.hint = install
+    return missing

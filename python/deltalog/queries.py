@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltalog.conditions import Location, opened_table
-from deltalog.extras import ExtraRequiredError
+from deltalog.extras import missing_extra
 
 __all__ = ["sql"]
 
@@ -31,7 +31,8 @@ def sql(query: str, /, **tables: Location) -> Any:
         tables: the tables, by the names that the query uses. Each is a `DeltaTable`, a path or a URL.
 
     Raises:
-        ExtraRequiredError: neither library is installed: `pip install 'deltalog[sql]'` installs DuckDB.
+        ExtraRequiredError: neither library is installed, or DuckDB is older than 1.5: `pip install 'deltalog[sql]'`
+            installs DuckDB.
         InvalidArgumentError: the library does not accept the query, or the query is more than one statement or has no
             result. If computing the rows fails later, the library raises its own error.
         NotATableError: there is no table.
@@ -50,11 +51,9 @@ def query_over(query: str, tables: Mapping[str, Location], storage_options: Mapp
         from deltalog import datafusion
 
         return datafusion.query_over(query, tables, storage_options)
-    missing = ExtraRequiredError(
-        f"deltalog.sql needs duckdb, or datafusion and deltalog-datafusion, which are not installed: {_INSTALL}"
+    raise missing_extra(
+        "deltalog.sql needs duckdb, or datafusion and deltalog-datafusion, which are not installed", _INSTALL
     )
-    missing.hint = _INSTALL
-    raise missing
 
 
 def _is_installed(module: str) -> bool:
