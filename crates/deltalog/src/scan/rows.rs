@@ -143,12 +143,13 @@ impl PartitionRow {
 ///   protocol's timestamps have no more digits.
 /// - A partition column has the value that the log states, regardless of the file's contents (protocol, "Partition
 ///   Value Serialization").
-/// - Deleted rows are not decoded. Whether a row is deleted depends only on the file and its deletion vector, not on
+/// - Deleted rows are not returned. Whether a row is deleted depends only on the file and its deletion vector, not on
 ///   row groups, batches or threads.
-/// - Files are returned in the given order, unless any order is allowed ([`RowScan::in_any_order`]). Rows are
-///   - Memory is bounded: each thread holds a few batches and the pages that they come from, regardless of the number
-///     of files. If there is a predicate, a thread also holds the matching values of one row group for the columns
-///     that are both returned and used by the predicate. If these are large, they are read again instead.
+/// - Files are returned in the given order, unless any order is allowed ([`RowScan::in_any_order`]). The rows of a file
+///   are returned in their order.
+/// - Memory is bounded: each thread holds a few batches and the pages that they come from, regardless of the number of
+///   files. If there is a predicate, a thread also holds the matching values of one row group for the columns that are
+///   both returned and used by the predicate. If these are large, they are read again instead.
 /// - A batch of wide rows has about 32 MiB.
 #[derive(Debug, Clone)]
 pub struct RowScan {

@@ -45,8 +45,8 @@ impl Apart {
     /// Returns the selection in two steps. Returns `None` if the Parquet reader can select the rows itself, in batches
     /// of `rows` rows, without decoding very many rows at once.
     pub(super) fn of(selection: &RowSelection, rows: usize) -> Option<Self> {
-        let mask = match selection.as_mask() {
-            Some(mask) => mask.clone(),
+        let (first, mask, all) = match selection.as_mask() {
+            Some(mask) => (0, mask.clone(), mask.len()),
             None => mask_of(selection)?,
         };
         let words: Vec<u64> = mask.bit_chunks().iter_padded().collect();
@@ -59,13 +59,16 @@ impl Apart {
         for run in &runs {
             kept.append_buffer(&mask.slice(run.start, run.len()));
         }
-        let decoded = RowSelection::from_consecutive_ranges(runs.into_iter(), mask.len());
+        let decoded = runs.into_iter().map(|run| first + run.start..first + run.end);
+        let decoded = RowSelection::from_consecutive_ranges(decoded, all);
         Some(Self { decoded, kept: kept.finish() })
     }
 }
 
-/// Returns runs of rows as a mask. Returns `None` if there are few runs, which the Parquet reader decodes one by one.
-fn mask_of(runs: &RowSelection) -> Option<BooleanBuffer> {
+/// Returns a selection that consists of runs as the number of its first selected row, a mask that begins there and
+/// ends with the last selected row, and the number of all rows. A damaged footer may state more other rows than a mask
+/// can have. Returns `None` if there are few runs, which the Parquet reader decodes one by one.
+fn mask_of(runs: &RowSelection) -> Option<(usize, BooleanBuffer, usize)> {
     let (mut count, mut rows, mut used) = (0, 0, 0..0);
     for run in runs.iter() {
         if !run.skip {
@@ -76,9 +79,13 @@ fn mask_of(runs: &RowSelection) -> Option<BooleanBuffer> {
     if count * ROWS_OF_A_RUN <= used.len() {
         return None;
     }
-    let mut mask = BooleanBufferBuilder::new(rows);
-    runs.iter().for_each(|run| mask.append_n(run.row_count, !run.skip));
-    Some(mask.finish())
+    let (mut mask, mut start) = (BooleanBufferBuilder::new(used.len()), 0);
+    for run in runs.iter() {
+        let end = start + run.row_count;
+        mask.append_n((start.max(used.start)..end.min(used.end)).len(), !run.skip);
+        start = end;
+    }
+    Some((used.start, mask.finish(), rows))
 }
 
 /// Returns the maximum number of rows from the first to the last row of a batch with `rows` selected rows, rounded up
@@ -172,6 +179,8 @@ impl Iterator for GapReader {
 mod tests {
     use proptest::prelude::*;
 
+    use parquet::arrow::arrow_reader::RowSelector;
+
     use super::*;
 
     /// Stretches of rows: none, all, every second, or every 60th row is selected.
@@ -198,7 +207,7 @@ mod tests {
                     let mut first = 0;
                     let mut found = Vec::new();
                     for run in Vec::from(selection.clone()) {
-                        let run: parquet::arrow::arrow_reader::RowSelector = run;
+                        let run: RowSelector = run;
                         if !run.skip {
                             found.extend(first..first + run.row_count);
                         }
@@ -209,6 +218,26 @@ mod tests {
                 prop_assert_eq!(selected(&both), mask.set_indices().collect::<Vec<_>>());
             }
         }
+    }
+
+    /// A damaged footer may state any number of rows.
+    #[test]
+    fn rows_before_and_after_the_selected_ones_take_no_memory() {
+        let many = 1 << 60;
+        let every_second =
+            |rows: usize| (0..rows).flat_map(|_| [RowSelector::select(1), RowSelector::skip(1)]);
+        let [before, after] = [RowSelector::skip(many + 3), RowSelector::skip(many)];
+        let few: Vec<RowSelector> = [before].into_iter().chain(every_second(3)).chain([after]).collect();
+        assert_eq!(Apart::of(&few.into(), 100), None);
+        let gap = RowSelector::skip(20_000);
+        let apart = [before].into_iter().chain(every_second(300)).chain([gap]).chain(every_second(250));
+        let selection: RowSelection = apart.chain([after]).collect();
+        let found = Apart::of(&selection, 1_000);
+        assert_eq!(found, None, "the gap is shorter than 64 batches");
+        let found = Apart::of(&selection, 310).unwrap();
+        assert!(found.kept.len() < 1_200, "{}", found.kept.len());
+        let kept = Vec::<RowSelector>::from(RowSelection::from_boolean_buffer(found.kept));
+        assert_eq!(found.decoded.and_then(&kept.into()), selection);
     }
 
     #[test]
