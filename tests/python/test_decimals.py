@@ -116,3 +116,21 @@ def test_a_new_column_with_too_many_digits_is_refused(tmp_path: Path, kind: pa.D
     with pytest.raises(UnsupportedFeatureError, match=said):
         table.merge(given, "target.k = source.k").when_not_matched_insert_all().execute()
     assert DeltaTable(tmp_path / "t").count() == 0
+
+
+@pytest.mark.parametrize("digits", [5, 15])
+def test_values_with_more_digits_than_their_type_are_refused(tmp_path: Path, digits: int) -> None:
+    """pyarrow can make such values. Parquet has too few bytes for them, and would store other values."""
+    kind = pa.decimal128(digits, 2)
+    value = pa.py_buffer((10**20).to_bytes(16, "little"))
+    given = pa.table({"c": pa.Array.from_buffers(kind, 1, [None, value])})
+    table = DeltaTable.create(tmp_path, given.schema)
+    nested = pa.table({"c": pa.StructArray.from_arrays([given["c"].chunk(0)], ["d"])})
+    said = rf"has a value of type decimal\({digits},2\), which does not fit"
+    with pytest.raises(SchemaMismatchError, match=said):
+        write_deltalake(table, given, mode="append")
+    with pytest.raises(SchemaMismatchError, match=said):
+        write_deltalake(table, nested, mode="overwrite", schema_mode="overwrite")
+    with begin_write(table, mode="append") as write, pytest.raises(SchemaMismatchError, match=said):
+        write.task.write(given)
+    assert (DeltaTable(tmp_path).version(), DeltaTable(tmp_path).count()) == (0, 0)

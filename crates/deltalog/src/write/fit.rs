@@ -97,7 +97,7 @@ fn path(parent: &str, name: &str) -> String {
 
 fn fit_array(array: &ArrayRef, to: &Field, outer: Option<&NullBuffer>, path: &str) -> Result<ArrayRef> {
     let refuse = |error: ArrowError| misfit(array.data_type(), to.data_type(), path).with_source(error);
-    if array.data_type() == to.data_type() && !requires_inside(to.data_type()) {
+    if array.data_type() == to.data_type() && !is_checked(to.data_type()) {
         let unexpected = !to.is_nullable() && array.nulls().is_some_and(|nulls| !covered(nulls, outer));
         return if unexpected { Err(null_in_required(path)) } else { Ok(Arc::clone(array)) };
     }
@@ -116,14 +116,15 @@ fn fit_array(array: &ArrayRef, to: &Field, outer: Option<&NullBuffer>, path: &st
     if unexpected { Err(null_in_required(path)) } else { Ok(fitted) }
 }
 
-/// Returns whether a column of this type contains a NOT NULL field. Arrays from other programs may have NULLs in such
-/// fields, which nothing has checked yet.
-fn requires_inside(data_type: &DataType) -> bool {
-    let requires = |field: &Field| !field.is_nullable() || requires_inside(field.data_type());
+/// Returns whether values of this type are checked even if the data has the same type. Arrays from other programs may
+/// have NULLs in NOT NULL fields, and decimals with more digits than their type, which nothing has checked yet. Parquet
+/// would store other digits of such a decimal.
+fn is_checked(data_type: &DataType) -> bool {
+    let is_field = |field: &Field| !field.is_nullable() || is_checked(field.data_type());
     match data_type {
-        DataType::Struct(fields) => fields.iter().any(|field| requires(field)),
-        DataType::List(field) | DataType::Map(field, _) => requires(field),
-        _ => false,
+        DataType::Struct(fields) => fields.iter().any(|field| is_field(field)),
+        DataType::List(field) | DataType::Map(field, _) => is_field(field),
+        other => other.is_decimal(),
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, new_null_array};
 use arrow::compute::kernels::cmp::distinct;
 use arrow::compute::{CastOptions, cast, cast_with_options};
-use arrow::datatypes::{DECIMAL256_MAX_PRECISION, DataType, Date32Type, TimeUnit, TimestampMicrosecondType};
+use arrow::datatypes::{
+    DECIMAL256_MAX_PRECISION, DataType, Date32Type, Decimal128Type, TimeUnit, TimestampMicrosecondType,
+};
 use arrow::error::ArrowError;
 use arrow::util::display::array_value_to_string;
 
@@ -33,9 +35,6 @@ enum Conversion {
 /// Converts `array` to the type `to`. Error messages name the column `path`.
 pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<ArrayRef> {
     let from = array.data_type();
-    if from == to {
-        return Ok(Arc::clone(array));
-    }
     let wrong = |value: Option<String>, outcome: &str| {
         let value = value.map_or_else(|| "a value".to_owned(), |value| format!("the value {value}"));
         Error::schema_mismatch(format!(
@@ -45,6 +44,12 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
         ))
     };
     let unfit = |error: ArrowError| wrong(None, "does not fit").with_source(error);
+    if from == to {
+        if let Some(decimals) = array.as_primitive_opt::<Decimal128Type>() {
+            decimals.validate_decimal_precision(decimals.precision()).map_err(unfit)?;
+        }
+        return Ok(Arc::clone(array));
+    }
     let lost_of = |array: &ArrayRef, to: &DataType, error: ArrowError| match lost_value(array, to) {
         None => unfit(error),
         value => wrong(value, "does not fit"),

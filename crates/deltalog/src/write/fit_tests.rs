@@ -231,6 +231,40 @@ fn numbers_that_do_not_fit_are_refused() {
     }
 }
 
+/// Arrow does not check that the decimals of an array have as few digits as its type.
+#[test]
+fn decimals_with_more_digits_than_their_type_are_refused() {
+    let nested = |decimals: &Decimal128Array| -> ArrayRef {
+        let fields = vec![Field::new("d", decimals.data_type().clone(), true)];
+        let pairs = StructArray::new(fields.into(), vec![Arc::new(decimals.clone())], None);
+        let offsets = OffsetBuffer::from_repeated_length(1, pairs.len());
+        let element = Arc::new(Field::new("element", pairs.data_type().clone(), true));
+        Arc::new(ListArray::new(element, offsets, Arc::new(pairs), None))
+    };
+    let same = |column: ArrayRef| fitted(Arc::clone(&column), column.data_type().clone());
+    for digits in [5, 15, 38] {
+        let most = 10_i128.pow(digits.into()) - 1;
+        let fits = decimals(vec![most, -most], digits, 2);
+        assert_eq!(&*same(Arc::new(fits.clone())).unwrap(), &fits);
+        assert_eq!(&same(nested(&fits)).unwrap(), &nested(&fits));
+        for value in [most + 1, -most - 1] {
+            let other = decimals(vec![0, value], digits, 2);
+            refusal(same(nested(&other)), "c.element.d");
+            let said = refusal(same(Arc::new(other.clone())), "c");
+            assert!(
+                said.contains(&format!("a value of type decimal({digits},2), which does not fit")),
+                "{said}"
+            );
+            // Memory of NULLs may have any content.
+            let hidden = decimals(vec![0, value], digits, 2).into_parts();
+            let nulls = NullBuffer::from(vec![true, false]);
+            let hidden =
+                Decimal128Array::new(hidden.1, Some(nulls)).with_precision_and_scale(digits, 2).unwrap();
+            assert_eq!(same(Arc::new(hidden)).unwrap().null_count(), 1);
+        }
+    }
+}
+
 #[test]
 fn numbers_that_fit_are_preserved() {
     let equal = |column: ArrayRef, expected: ArrayRef| {
