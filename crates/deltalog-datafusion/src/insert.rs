@@ -32,7 +32,7 @@ use datafusion_physical_plan::{
 };
 use deltalog::{
     Environment, Error, ErrorKind, Operation, PendingWrite, RowRules, RowsRead, SaveMode, Snapshot,
-    WriteOutcome, WriteRequest,
+    WriteRequest,
 };
 use futures::channel::mpsc;
 use futures::executor::block_on;
@@ -285,7 +285,7 @@ fn written(
     let mut request = WriteRequest::new(base.schema().clone(), mode);
     request.reads = reads;
     let begun = PendingWrite::begin_on(base, request, &Environment::system())?;
-    let Some(mut write) = begun else {
+    let Some(write) = begun else {
         return Err(
             Error::new(ErrorKind::TableAlreadyExists, "the table exists").in_table(base.storage().url())
         );
@@ -309,14 +309,8 @@ fn written(
     let operation = Operation::new("WRITE")
         .parameter("mode", mode.name())
         .parameter("partitionBy", serde_json::Value::from(write.partition_columns()).to_string());
-    write.skip_if_empty();
-    match write.commit(writer.finish()?, operation)? {
-        WriteOutcome::Committed(committed) => shown.committed(committed.version),
-        WriteOutcome::Unchanged => {}
-        outcome @ (WriteOutcome::AlreadyApplied(_) | WriteOutcome::TableExists(_)) => {
-            let message = format!("the INSERT was not committed: {outcome:?}");
-            return Err(Error::new(ErrorKind::CommitConflict, message).in_table(base.storage().url()));
-        }
+    if let Some(committed) = write.commit_if_changed(writer.finish()?, operation)? {
+        shown.committed(committed.version);
     }
     Ok(count)
 }

@@ -355,9 +355,9 @@ fn files_that_are_part_of_the_table_are_not_deleted_when_their_commit_is_repeate
 #[test]
 fn a_write_that_changes_nothing_can_be_left_out() {
     let (_, storage) = empty();
-    let commit = |mut write: PendingWrite, files: Vec<deltalog::engine::protocol::Add>| {
-        write.skip_if_empty();
-        write.commit(files, Operation::new("WRITE")).unwrap().version()
+    let commit = |write: PendingWrite, files: Vec<deltalog::engine::protocol::Add>| {
+        let committed = write.commit_if_changed(files, Operation::new("WRITE")).unwrap();
+        committed.map(|committed| committed.version)
     };
     // Creating a table is a change, even without rows.
     assert_eq!(commit(begin(&storage, SaveMode::Append), Vec::new()), Some(0));
@@ -377,6 +377,18 @@ fn a_write_that_changes_nothing_can_be_left_out() {
     assert_eq!(commit(write, files), Some(2));
     assert_eq!(commit(begin_partly(), Vec::new()), None);
     assert_eq!(commit(begin(&storage, SaveMode::Overwrite), Vec::new()), Some(3));
+    let applied =
+        begin_as(&storage, SaveMode::Append, 1).commit_if_changed(Vec::new(), Operation::new("WRITE"));
+    assert_eq!(applied.unwrap_err().kind(), ErrorKind::CommitConflict);
+    let skipping = || {
+        let mut write = begin(&storage, SaveMode::Append);
+        write.skip_if_empty();
+        write
+    };
+    let skipped = skipping().commit(Vec::new(), Operation::new("WRITE")).unwrap();
+    assert_eq!(skipped, WriteOutcome::Unchanged);
+    let failed = skipping().commit_or_fail(Vec::new(), Operation::new("WRITE")).unwrap_err();
+    assert_eq!(failed.kind(), ErrorKind::InvalidArgument);
     // By default, every write gets a commit, so that the history shows it.
     let write = begin(&storage, SaveMode::Append);
     assert_eq!(write.commit(Vec::new(), Operation::new("WRITE")).unwrap().version(), Some(4));

@@ -53,14 +53,29 @@ impl PendingWrite {
     /// commit. Also returns the errors of [`PendingWrite::commit`].
     pub fn commit_or_fail(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
         let table = self.storage.url();
+        self.committed(files, operation)?
+            .ok_or_else(|| Error::invalid_argument("the write has nothing to commit").in_table(table))
+    }
+
+    /// Commits `files` as [`PendingWrite::commit_or_fail`] does, but commits nothing and returns `None` if the write
+    /// changes nothing; see [`PendingWrite::skip_if_empty`].
+    ///
+    /// # Errors
+    /// Returns the same errors as [`PendingWrite::commit_or_fail`], except `InvalidArgument` for an empty write.
+    pub fn commit_if_changed(mut self, files: Vec<Add>, operation: Operation) -> Result<Option<Committed>> {
+        self.skip_if_empty();
+        self.committed(files, operation)
+    }
+
+    /// Commits `files`. Returns `None` if the write changes nothing and skips its commit.
+    fn committed(self, files: Vec<Add>, operation: Operation) -> Result<Option<Committed>> {
+        let table = self.storage.url();
         match self.commit(files, operation)? {
-            WriteOutcome::Committed(committed) => Ok(committed),
+            WriteOutcome::Committed(committed) => Ok(Some(committed)),
+            WriteOutcome::Unchanged => Ok(None),
             WriteOutcome::AlreadyApplied(applied) => Err(applied.into_error(table)),
             WriteOutcome::TableExists(conflict) => {
                 Err(conflict.into_error(ErrorKind::TableAlreadyExists, table))
-            }
-            WriteOutcome::Unchanged => {
-                Err(Error::invalid_argument("the write has nothing to commit").in_table(table))
             }
         }
     }
