@@ -209,12 +209,15 @@ test-deep: ## run what takes long: thorough tests, long simulations, all crashes
 
 STRESS_ROUNDS ?= 10
 STRESS_LOAD ?= 4
+# More rounds at once take less time in all, and about 5 GB of memory each.
+STRESS_AT_ONCE ?= 1
 STRESS_TESTS ?= test-rust test-datafusion-quick test-wheel
 
 .PHONY: stress
 stress: ## run the tests ten times beside a load of four processes; lists the tests that have failed
 	STRESS=1 WHEEL_PROFILE=$${WHEEL_PROFILE:-dev} DELTALOG_TESTS=$${DELTALOG_TESTS:-quick} $(PYTHON) scripts/stress.py \
-		--rounds $(STRESS_ROUNDS) --load $(STRESS_LOAD) $(STRESS_TESTS:%='$(MAKE) --no-print-directory %')
+		--rounds $(STRESS_ROUNDS) --at-once $(STRESS_AT_ONCE) --load $(STRESS_LOAD) \
+		$(STRESS_TESTS:%='$(MAKE) --no-print-directory %')
 
 .PHONY: stages
 stages: # the targets in STAGES, with the same closing summary

@@ -1,10 +1,10 @@
 """Runs tests repeatedly on a busy machine, and lists the tests that failed.
 
-    python scripts/stress.py [--rounds 10] [--load 4] COMMAND...
+    python scripts/stress.py [--rounds 10] [--at-once 1] [--load 4] COMMAND...
 
-Each command is run by a shell. While it runs, other processes keep the machine busy. If a test fails in one
-of many rounds, it probably waits for a time instead of a condition, or shares a port or a directory. The output of each
-command is kept in `.cache/stress`.
+Each command is run by a shell. While it runs, other processes keep the machine busy: other rounds, if several run
+at once, and loops. If a test fails in one of many rounds, it probably waits for a time instead of a condition, or
+shares a port or a directory. The output of each command is kept in `.cache/stress`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -54,25 +55,35 @@ def run(command: str, log: Path) -> set[str]:
     return (failures(log.read_text(errors="replace")) or {command}) if code else set()
 
 
+def play(number: int, commands: Sequence[str], logs: Path) -> tuple[int, set[str], float]:
+    """Runs the commands of a round. Returns its number, what failed, and the seconds that it took."""
+    start = time.monotonic()
+    found: set[str] = set()
+    for at, command in enumerate(commands):
+        found |= run(command, logs / f"round-{number}-{at}.log")
+    return number, found, time.monotonic() - start
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--load", type=int, default=4, help="how many processes keep the machine busy")
+    parser.add_argument("--at-once", type=int, default=1, help="how many rounds run at the same time")
+    parser.add_argument(
+        "--load", type=int, default=4, help="how many other processes or rounds run beside each round"
+    )
     parser.add_argument("--logs", type=Path, default=LOGS)
     parser.add_argument("commands", nargs="+")
     options = parser.parse_args()
     options.logs.mkdir(parents=True, exist_ok=True)
     failed: Counter[str] = Counter()
-    with load(options.load):
-        for number in range(1, options.rounds + 1):
-            start = time.monotonic()
-            found: set[str] = set()
-            for at, command in enumerate(options.commands):
-                found |= run(command, options.logs / f"round-{number}-{at}.log")
+    with load(options.load - (options.at_once - 1)), ThreadPoolExecutor(options.at_once) as pool:
+        numbers = range(1, options.rounds + 1)
+        rounds = [pool.submit(play, number, options.commands, options.logs) for number in numbers]
+        for ended in as_completed(rounds):
+            number, found, took = ended.result()
             failed.update(found)
-            took = time.monotonic() - start
             print(f"round {number} of {options.rounds}: {took:.0f} s, {len(found)} failed", flush=True)
     for name, times in failed.most_common():
         print(f"{times:4} of {options.rounds}  {name}")

@@ -278,18 +278,31 @@ def test_stress_lists_what_has_failed_and_how_often(root: Path, tmp_path: Path) 
     flaky = tmp_path / "flaky"
     said = "test a::b ... FAILED\\ntest a::c ... ok\\nFAILED tests/t.py::d[e f] - AssertionError"
     commands = ["true", f"test -e {flaky} || {{ touch {flaky}; printf '{said}\\n'; false; }}", "exit 3"]
+    ran = stress(root, tmp_path / "logs", "--load", "1", *commands)
+    assert ran.returncode == 1, ran.stderr
+    listed = [line.strip() for line in ran.stdout.splitlines() if " of 2  " in line]
+    assert listed[0] == "2 of 2  exit 3"
+    assert sorted(listed[1:]) == ["1 of 2  a::b", "1 of 2  tests/t.py::d[e f]"]
+
+
+def test_stress_runs_rounds_at_once(root: Path, tmp_path: Path) -> None:
+    """Each round waits until both have begun."""
+    both = f"[ $(ls {tmp_path}/begun.* | wc -l) = 2 ]"
+    command = f"mktemp {tmp_path}/begun.XXXX && timeout 30 bash -c 'until {both}; do sleep 0.05; done'"
+    ran = stress(root, tmp_path / "logs", "--at-once", "2", command)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert sorted(re.findall(r"(?m)^round (.) of 2: \d+ s, 0 failed$", ran.stdout)) == ["1", "2"]
+
+
+def stress(root: Path, logs: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     script = str(root / "scripts" / "stress.py")
-    ran = subprocess.run(
-        [sys.executable, script, "--rounds", "2", "--load", "1", "--logs", str(tmp_path / "logs"), *commands],
+    return subprocess.run(
+        [sys.executable, script, "--rounds", "2", "--logs", str(logs), *arguments],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert ran.returncode == 1, ran.stderr
-    listed = [line.strip() for line in ran.stdout.splitlines() if " of 2  " in line]
-    assert listed[0] == "2 of 2  exit 3"
-    assert sorted(listed[1:]) == ["1 of 2  a::b", "1 of 2  tests/t.py::d[e f]"]
 
 
 def test_jvms_use_an_archive_of_classes_if_there_is_one(tmp_path: Path) -> None:
