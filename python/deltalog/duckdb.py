@@ -2,7 +2,8 @@
 
 DuckDB 2 tells a source which columns it needs, and offers its filters, and the scan evaluates the filters that it can.
 DuckDB has no public interface for this; this is the only module that uses the private interface. If the private
-interface does not exist, as in DuckDB 1, the source is a stream of all rows and columns, which DuckDB filters itself.
+interface does not exist, as in DuckDB 1, the source is a stream of all rows and columns, which DuckDB filters, or
+pyarrow if it is installed.
 """
 
 import importlib
@@ -134,7 +135,8 @@ def _has_result(query: str, connection: Any, engine: Any) -> bool:
 class _Stream:
     """All rows of a table, for DuckDB 1, which cannot pass columns or filters to a source.
 
-    If pyarrow is installed, DuckDB 1 lets it filter the stream, and pyarrow has no comparison for `string_view`.
+    If pyarrow is installed, DuckDB 1 lets it filter the stream. pyarrow has no comparison for `string_view`, and drops
+    NaN where SQL does not.
     """
 
     def __init__(self, rows: Rows) -> None:

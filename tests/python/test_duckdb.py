@@ -24,6 +24,8 @@ from deltalog.extras import ExtraRequiredError
 
 duckdb: Any = pytest.importorskip("duckdb")
 PASSES_FILTERS = not duckdb.__version__.startswith("1.")
+# DuckDB 1 lets pyarrow apply these filters, which drops NaN (docs/tools.md).
+WITHOUT_NAN = () if PASSES_FILTERS else ("d > 1.0", "f > 0.1", "d >= 'inf'::DOUBLE")
 UTC = dt.timezone.utc
 
 
@@ -142,7 +144,8 @@ def location(tmp_path_factory: pytest.TempPathFactory) -> str:
 def connection(location: str) -> Any:
     opened = duckdb.connect()
     opened.execute("SET TimeZone = 'UTC'")
-    opened.register("m", ROWS)
+    opened.register("arrow", ROWS)
+    opened.execute("CREATE TABLE m AS FROM arrow")
     opened.register("t", deltalog.duckdb.source(location))
     return opened
 
@@ -150,6 +153,8 @@ def connection(location: str) -> Any:
 @pytest.mark.parametrize("condition", [*EXACT, *OTHER])
 def test_a_filter_selects_the_rows_that_duckdb_selects(connection: Any, condition: str) -> None:
     wanted = connection.sql(f"SELECT k FROM m WHERE {condition} ORDER BY k").fetchall()
+    if condition in WITHOUT_NAN:
+        wanted.remove((3,))
     assert connection.sql(f"SELECT k FROM t WHERE {condition} ORDER BY k").fetchall() == wanted
     if PASSES_FILTERS and condition in EXACT:
         [(_, plan)] = connection.sql(f"EXPLAIN SELECT k FROM t WHERE {condition}").fetchall()
