@@ -1,5 +1,6 @@
-//! Memory stays bounded if separate rows and then a row after a long gap are selected.
+//! Memory stays bounded if selected rows are far apart.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int32Array, RecordBatch, StringArray};
@@ -10,52 +11,72 @@ use deltalog::{
 };
 use deltalog_testkit::measure;
 
-const ROWS: i32 = 1_000_000;
-
-/// Returns the number of a row. The rows with even numbers are selected: every second row at the beginning, and one row
-/// near the end.
-fn number(row: i32) -> i32 {
-    if (90_000..ROWS - 2).contains(&row) { 1 } else { row }
+/// Returns the text of a row, which has `width` bytes.
+fn text(number: i32, width: usize) -> String {
+    format!("{:0width$}", number % 7)
 }
 
-/// The file has one row group, whose strings are stored once.
-#[test]
-fn a_long_gap_between_rows_is_not_decoded_at_once() {
-    let directory = tempfile::tempdir().unwrap();
-    let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+/// Returns a table with one file of one row group. Its texts are stored once. `number` returns the number of a row.
+fn table(directory: &Path, rows: i32, width: usize, number: fn(i32) -> i32) -> Snapshot {
+    let storage = Storage::open(directory.to_str().unwrap(), []).unwrap();
     let field = |name: &str, kind| StructField::new(name, kind, true);
     let schema =
         StructType::try_new(vec![field("n", PrimitiveType::Integer), field("text", PrimitiveType::String)]);
     let request = WriteRequest::new(schema.unwrap(), SaveMode::Append);
     let write = PendingWrite::begin(&storage, request, &Environment::system()).unwrap().unwrap();
     let mut writer = write.writer().unwrap();
-    let text = |row: i32| format!("{:0100}", row % 7);
-    for first in (0..ROWS).step_by(100_000) {
-        let numbers: ArrayRef = Arc::new((first..first + 100_000).map(number).collect::<Int32Array>());
-        let texts: ArrayRef = Arc::new(StringArray::from_iter_values((first..first + 100_000).map(text)));
-        let columns = vec![numbers, texts];
+    let step = 10_000_000 / width as i32;
+    for first in (0..rows).step_by(step as usize) {
+        let part = first..rows.min(first + step);
+        let numbers: ArrayRef = Arc::new(part.clone().map(number).collect::<Int32Array>());
+        let texts = StringArray::from_iter_values(part.map(|row| text(number(row), width)));
+        let columns = vec![numbers, Arc::new(texts) as ArrayRef];
         writer.write(&RecordBatch::try_new(Arc::clone(write.arrow_schema()), columns).unwrap()).unwrap();
     }
     write.commit(writer.finish().unwrap(), Operation::new("WRITE")).unwrap();
-    let snapshot = Snapshot::open(&storage, None).unwrap();
-    let predicate = parse_predicate("n % 2 = 0", "UTC", ParseMode::Strict).unwrap();
-    let scan = TableScan::new(&snapshot).predicate(predicate).threads(1);
-    let (found, peak) = measure(|| {
+    Snapshot::open(&storage, None).unwrap()
+}
+
+/// Returns the selected numbers, and how many bytes were allocated at once.
+fn selected(snapshot: &Snapshot, width: usize, predicate: &str) -> (Vec<i32>, usize) {
+    let predicate = parse_predicate(predicate, "UTC", ParseMode::Strict).unwrap();
+    let scan = TableScan::new(snapshot).predicate(predicate).threads(1);
+    measure(|| {
         let mut found = Vec::new();
         for batch in scan.read().unwrap() {
             let batch = batch.unwrap();
             let texts = batch.column(1).as_string::<i32>();
             for (number, found_text) in batch.column(0).as_primitive::<Int32Type>().values().iter().zip(texts)
             {
-                assert_eq!(found_text.unwrap(), text(*number));
+                assert_eq!(found_text.unwrap(), text(*number, width));
                 found.push(*number);
             }
         }
         found
-    });
+    })
+}
+
+/// Every second row at the beginning is selected, and one row near the end.
+#[test]
+fn a_long_gap_between_rows_is_not_decoded_at_once() {
+    const ROWS: i32 = 1_000_000;
+    let number = |row: i32| if (90_000..ROWS - 2).contains(&row) { 1 } else { row };
+    let directory = tempfile::tempdir().unwrap();
+    let snapshot = table(directory.path(), ROWS, 100, number);
+    let (found, peak) = selected(&snapshot, 100, "n % 2 = 0");
     let expected: Vec<i32> = (0..ROWS).map(number).filter(|number| number % 2 == 0).collect();
     assert_eq!(found, expected);
     assert_eq!(found.len(), 45_001);
     // All values of the gap together take 90 MB.
     assert!(peak < 30 << 20, "{peak} bytes at once");
+}
+
+/// A batch has 8,192 rows at most. The rows from the first to the last row of a batch would take 240 MB.
+#[test]
+fn wide_rows_between_selected_rows_are_not_decoded_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let snapshot = table(directory.path(), 60_000, 4_000, |row| row);
+    let (found, peak) = selected(&snapshot, 4_000, "n % 20 = 3");
+    assert_eq!(found, (3..60_000).step_by(20).collect::<Vec<_>>());
+    assert!(peak < 120 << 20, "{peak} bytes at once");
 }

@@ -349,8 +349,14 @@ impl OpenFile {
             Source::Constant(value) => Some(weight(value, 0, value.len()) as f64),
             Source::File(..) => None,
         });
-        let chunks = self.first.iter().chain(&self.rest).filter_map(|leaf| group.columns().get(*leaf));
-        chunks.map(decoded_bytes).sum::<f64>() / (group.num_rows().max(1) as f64) + constants.sum::<f64>()
+        decoded_leaves(group, self.first.iter().chain(&self.rest)) + constants.sum::<f64>()
+    }
+
+    /// Estimates the size in bytes of a decoded row with the leaf columns `leaves`, in the row group where it is
+    /// largest.
+    pub(super) fn bytes_of_leaves(&self, groups: &[usize], leaves: &[usize]) -> f64 {
+        let groups = groups.iter().filter_map(|group| self.metadata.metadata().row_groups().get(*group));
+        groups.map(|group| decoded_leaves(group, leaves.iter())).fold(0.0, f64::max)
     }
 
     /// Returns whether the columns that the predicate reads are so large in `group` that they are read again instead
@@ -390,6 +396,12 @@ impl OpenFile {
             _ => Ok(None),
         }
     }
+}
+
+/// Estimates the size in bytes of a decoded row of `group` with the leaf columns `leaves`.
+fn decoded_leaves<'a>(group: &RowGroupMetaData, leaves: impl Iterator<Item = &'a usize>) -> f64 {
+    let chunks = leaves.filter_map(|leaf| group.columns().get(*leaf));
+    chunks.map(decoded_bytes).sum::<f64>() / (group.num_rows().max(1) as f64)
 }
 
 /// Returns a function that gives the type with which each column of a file is read.

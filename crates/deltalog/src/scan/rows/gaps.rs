@@ -10,6 +10,7 @@
 //! deletes every second row and then millions of consecutive rows, all rows of the gap are decoded at once. A
 //! [`GapReader`] skips the gaps, decodes the rows between them batch by batch, and drops the others itself.
 //!
+//! - The same is done if selected rows are spread evenly, but so far apart that the rows between them are large.
 //! - No batch is decoded that has more rows than were asked for.
 //! - The batches have at most as many rows as were asked for, and at least one row.
 
@@ -22,12 +23,16 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection};
 
+use crate::runtime::row_bytes::BatchBytes;
+
 const WORD: usize = u64::BITS as usize;
 /// The minimum length of a gap that is skipped, in words of 64 rows.
 const GAP_WORDS: usize = 16;
-/// The number of rows that the Parquet reader may decode for each row of a batch. If selected rows are spread evenly,
-/// it decodes fewer than that, or only the selected ones.
+/// The number of rows that the Parquet reader may decode for each row of a batch, unless they are wide. If selected
+/// rows are spread evenly, it decodes fewer than that, or only the selected ones.
 const MOST_PER_ROW: usize = 64;
+/// The number of full batches that the Parquet reader may decode for one batch.
+const MOST_BATCHES: usize = 4;
 /// The number of rows per run of selected or other rows from which on the Parquet reader decodes only selected rows. It
 /// is twice the reader's own number, because the reader also counts the rows before and after the selected ones.
 const ROWS_OF_A_RUN: usize = 64;
@@ -43,14 +48,14 @@ pub(super) struct Apart {
 
 impl Apart {
     /// Returns the selection in two steps. Returns `None` if the Parquet reader can select the rows itself, in batches
-    /// of `rows` rows, without decoding very many rows at once.
-    pub(super) fn of(selection: &RowSelection, rows: usize) -> Option<Self> {
+    /// of `rows` rows, without decoding more than `most` rows at once.
+    pub(super) fn of(selection: &RowSelection, rows: usize, most: usize) -> Option<Self> {
         let (first, mask, all) = match selection.as_mask() {
             Some(mask) => (0, mask.clone(), mask.len()),
             None => mask_of(selection)?,
         };
         let words: Vec<u64> = mask.bit_chunks().iter_padded().collect();
-        if most_decoded(&words, rows) <= MOST_PER_ROW.saturating_mul(rows) || has_long_runs(&words) {
+        if most_decoded(&words, rows) <= most || has_long_runs(&words) {
             return None;
         }
         let runs = runs(&words).into_iter().map(|run| run.start * WORD..mask.len().min(run.end * WORD));
@@ -63,6 +68,13 @@ impl Apart {
         let decoded = RowSelection::from_consecutive_ranges(decoded, all);
         Some(Self { decoded, kept: kept.finish() })
     }
+}
+
+/// Returns the maximum number of rows that the Parquet reader may decode for a batch of `rows` rows. `bytes_per_row` is
+/// the size of a decoded row.
+pub(super) fn most_at_once(limits: BatchBytes, bytes_per_row: f64, rows: usize) -> usize {
+    let full = limits.rows(bytes_per_row, usize::MAX);
+    full.saturating_mul(MOST_BATCHES).min(rows.saturating_mul(MOST_PER_ROW)).max(rows)
 }
 
 /// Returns a selection that consists of runs as the number of its first selected row, a mask that begins there and
@@ -199,7 +211,7 @@ mod tests {
         fn both_steps_select_the_same_rows(mask in mask(), rows in 1..100_usize) {
             let selection = RowSelection::from_boolean_buffer(mask.clone());
             let runs = RowSelection::from(Vec::from(selection.clone()));
-            for apart in [&selection, &runs].into_iter().filter_map(|wanted| Apart::of(wanted, rows)) {
+            for apart in [&selection, &runs].into_iter().filter_map(|wanted| Apart::of(wanted, rows, 64 * rows)) {
                 let kept = RowSelection::from_boolean_buffer(apart.kept.clone());
                 prop_assert_eq!(apart.decoded.row_count(), apart.kept.len());
                 let both: RowSelection = apart.decoded.and_then(&kept);
@@ -228,13 +240,13 @@ mod tests {
             |rows: usize| (0..rows).flat_map(|_| [RowSelector::select(1), RowSelector::skip(1)]);
         let [before, after] = [RowSelector::skip(many + 3), RowSelector::skip(many)];
         let few: Vec<RowSelector> = [before].into_iter().chain(every_second(3)).chain([after]).collect();
-        assert_eq!(Apart::of(&few.into(), 100), None);
+        assert_eq!(Apart::of(&few.into(), 100, 6_400), None);
         let gap = RowSelector::skip(20_000);
         let apart = [before].into_iter().chain(every_second(300)).chain([gap]).chain(every_second(250));
         let selection: RowSelection = apart.chain([after]).collect();
-        let found = Apart::of(&selection, 1_000);
-        assert_eq!(found, None, "the gap is shorter than 64 batches");
-        let found = Apart::of(&selection, 310).unwrap();
+        let found = Apart::of(&selection, 310, 21_000);
+        assert_eq!(found, None, "so many rows may be decoded");
+        let found = Apart::of(&selection, 310, 19_840).unwrap();
         assert!(found.kept.len() < 1_200, "{}", found.kept.len());
         let kept = Vec::<RowSelector>::from(RowSelection::from_boolean_buffer(found.kept));
         assert_eq!(found.decoded.and_then(&kept.into()), selection);
@@ -244,7 +256,7 @@ mod tests {
     fn only_long_gaps_within_a_batch_are_skipped() {
         let every = |step: usize, rows: usize| (0..rows).map(move |row| row % step == 0);
         let none = |rows: usize| std::iter::repeat_n(false, rows);
-        let apart = |bits: Vec<bool>| Apart::of(&RowSelection::from_boolean_buffer(bits.into()), 100);
+        let apart = |bits: Vec<bool>| Apart::of(&RowSelection::from_boolean_buffer(bits.into()), 100, 6_400);
         assert_eq!(apart(every(2, 100_000).collect()), None);
         assert_eq!(apart(every(62, 100_000).collect()), None);
         assert_eq!(apart(none(100_000).chain(every(2, 1_000)).chain(none(100_000)).collect()), None);

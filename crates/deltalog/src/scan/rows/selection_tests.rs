@@ -15,6 +15,7 @@ use crate::error::ErrorKind;
 use crate::expression::predicate::{ParseMode, filter_mask, parse};
 use crate::log::deletion_vector::testing::write_vectors;
 use crate::protocol::DeletionVectorDescriptor;
+use crate::runtime::row_bytes::BatchBytes;
 
 pub(super) fn vectors(table: &Table, rows: &[BTreeSet<u64>]) -> Vec<DeletionVectorDescriptor> {
     write_vectors(table.directory.path(), rows)
@@ -45,7 +46,7 @@ proptest! {
     #[test]
     fn selected_rows_agree_with_a_naive_reader(
         files in prop::collection::vec(file(), 1..5), group_rows in 1..300usize,
-        batch_rows in 1..90usize, threads in 1..5usize,
+        batch_rows in 1..90usize, batch_bytes in 1..4_000usize, threads in 1..5usize,
         kind in 0..3u8, low in 0..1600i64, only_partition: bool,
     ) {
         let mut table = Table::new(vec![field("id", DataType::Int64), field("k", DataType::Int64)]);
@@ -74,7 +75,10 @@ proptest! {
             table.schema.clone(),
             vec![ints(expected.clone()), ints(expected.iter().map(|id| id * 7 % 13))],
         ).unwrap();
-        let settings = |scan: super::RowScan| scan.with_threads(threads).with_batch_rows(batch_rows);
+        let settings = |scan: super::RowScan| {
+            let scan = scan.with_threads(threads).with_batch_rows(batch_rows);
+            super::RowScan { batch_bytes: BatchBytes::of(batch_bytes), ..scan }
+        };
         prop_assert_eq!(&table.rows(settings(table.scan())).unwrap(), &expected);
         for sql in [format!("id >= {low}"), "k = 3".to_owned(), format!("id < {low} AND k <> 0")] {
             let predicate = parse(&sql, "UTC", ParseMode::Strict).unwrap().bind(&table.schema).unwrap();

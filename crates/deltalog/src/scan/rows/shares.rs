@@ -28,7 +28,7 @@ use parquet::arrow::arrow_reader::{
 use super::batches::{malformed, uneven};
 use super::faults::{ReadFailure, read_batch};
 use super::file::{OpenFile, Opener};
-use super::gaps::{Apart, GapReader};
+use super::gaps::{Apart, GapReader, most_at_once};
 use super::waiting::WAITING_BYTES;
 use super::{BATCH_ROWS, RowScan};
 use crate::error::{Error, ErrorKind, Result};
@@ -133,7 +133,10 @@ impl Columns {
         let file = &self.file;
         let mut selection = self.selection_after(done);
         let is_wide = rows < self.scan().batch_rows.min(BATCH_ROWS);
-        let apart = selection.as_ref().filter(|_| !is_wide).and_then(|wanted| Apart::of(wanted, rows));
+        // All threads must read the same batches, so the size of all their columns matters.
+        let most =
+            most_at_once(self.scan().batch_bytes, file.bytes_of_leaves(&self.groups, &self.leaves), rows);
+        let apart = selection.as_ref().filter(|_| !is_wide).and_then(|wanted| Apart::of(wanted, rows, most));
         let kept = apart.map(|apart| {
             selection = Some(apart.decoded);
             apart.kept
