@@ -2,8 +2,8 @@
 
 DuckDB 2 tells a source which columns it needs, and offers its filters, and the scan evaluates the filters that it can.
 DuckDB has no public interface for this; this is the only module that uses the private interface. If the private
-interface does not exist, as in DuckDB 1, the source is a stream of all rows and columns, which DuckDB filters, or
-pyarrow if it is installed.
+interface does not exist, as in DuckDB 1, the source is a pyarrow dataset (`duckdb_dataset.py`), or, without pyarrow, a
+stream of all rows and columns, which DuckDB filters.
 """
 
 import importlib
@@ -61,7 +61,7 @@ def source(table: Location, *, storage_options: Mapping[str, str] | None = None)
         private = importlib.import_module("duckdb._sources")
         nodes = importlib.import_module("duckdb._sources.nodes")
     except ModuleNotFoundError:
-        return _Stream(rows)
+        return _for_duckdb_1(rows)
     return _filtering(private.ArrowScanSource, nodes)(rows)
 
 
@@ -132,23 +132,30 @@ def _has_result(query: str, connection: Any, engine: Any) -> bool:
     return results.QUERY_RESULT in statement.expected_result_type
 
 
-class _Stream:
-    """All rows of a table, for DuckDB 1, which cannot pass columns or filters to a source.
+def _for_duckdb_1(rows: Rows) -> Any:
+    """Returns a source for DuckDB 1. If pyarrow is installed, DuckDB 1 has it filter every Arrow stream."""
+    try:
+        import pyarrow.dataset  # noqa: F401
+    except ModuleNotFoundError:
+        return _Stream(rows)
+    from deltalog import duckdb_dataset
 
-    If pyarrow is installed, DuckDB 1 lets it filter the stream. pyarrow has no comparison for `string_view`, and drops
-    NaN where SQL does not.
-    """
+    return duckdb_dataset.source(rows)
+
+
+class _Stream:
+    """All rows of a table, for DuckDB 1 without pyarrow, which does not pass columns or filters to a source."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._schema = rows.empty(view_types=False)
+        self._schema = rows.empty()
 
     def __arrow_c_schema__(self) -> object:
         """Returns the schema, for which DuckDB would otherwise begin to read the rows several times for each query."""
         return self._schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._rows.read(None, None, view_types=False).__arrow_c_stream__(requested_schema)
+        return self._rows.read(None, None).__arrow_c_stream__(requested_schema)
 
 
 def _filtering(base: Any, nodes: Any) -> Any:

@@ -1,8 +1,7 @@
 """Reads tables as pyarrow datasets: `deltalog.pyarrow.dataset(table)`.
 
 A reader of a dataset passes columns and a filter, and deltalog's scan evaluates the parts of the filter that it can.
-Such readers are DuckDB 1, `polars.scan_pyarrow_dataset`, and any other library that accepts a
-`pyarrow.dataset.Dataset`.
+Such readers are `polars.scan_pyarrow_dataset`, and any other library that accepts a `pyarrow.dataset.Dataset`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from deltalog.pyarrow_conditions import conjuncts, fields, sql, tree
 if TYPE_CHECKING:
     import pyarrow.dataset
 
-__all__ = ["dataset"]
+__all__ = ["dataset", "of_rows", "table_dataset"]
 
 _INSTALL = "pip install pyarrow"
 _BATCH_ROWS = 1 << 16
@@ -52,7 +51,7 @@ def dataset(table: Location, *, storage_options: Mapping[str, str] | None = None
 
 def of_rows(rows: Rows, condition: str | None = None) -> pyarrow.dataset.Dataset:
     """Returns a dataset of the rows for which the SQL condition is true."""
-    found: pyarrow.dataset.Dataset = _table_dataset()(rows, condition, None)
+    found: pyarrow.dataset.Dataset = table_dataset()(rows, condition, None)
     return found
 
 
@@ -66,7 +65,7 @@ class _Scan(NamedTuple):
 
 
 @functools.cache
-def _table_dataset() -> Any:
+def table_dataset() -> Any:
     """Returns the class of datasets. It is defined inside this function because its base class is pyarrow's."""
     import pyarrow
     import pyarrow.dataset

@@ -13,7 +13,18 @@ from typing import Any, NamedTuple, TypeAlias
 
 from deltalog.conditions import MOST_VALUES, NotTranslated, column, flat, literal
 
-__all__ = ["Call", "Field", "Node", "conjuncts", "fields", "sql", "tree"]
+__all__ = [
+    "Call",
+    "Constant",
+    "Field",
+    "Node",
+    "conjuncts",
+    "field_type",
+    "fields",
+    "operands",
+    "sql",
+    "tree",
+]
 
 
 class Field(NamedTuple):
@@ -72,7 +83,7 @@ def tree(expression: Any) -> Node:
 
 def conjuncts(condition: Node) -> list[Node]:
     """Returns the operands of nested ANDs, which must all be true."""
-    return _operands(condition, "and_kleene")
+    return operands(condition, "and_kleene")
 
 
 def fields(node: Node) -> set[str]:
@@ -87,7 +98,8 @@ def fields(node: Node) -> set[str]:
     return found
 
 
-def _operands(node: Node, function: str) -> list[Node]:
+def operands(node: Node, function: str) -> list[Node]:
+    """Returns the operands of nested calls of a function that has two."""
     return flat(node, lambda part: _sides(part, function))
 
 
@@ -99,14 +111,14 @@ def sql(node: Node, schema: Any) -> str:
     match node:
         case Call("and_kleene" | "or_kleene" as function, _, _):
             operator = " AND " if function == "and_kleene" else " OR "
-            return "(" + operator.join(sql(part, schema) for part in _operands(node, function)) + ")"
+            return "(" + operator.join(sql(part, schema) for part in operands(node, function)) + ")"
         case Call("invert", [condition], _):
             return f"(NOT {sql(condition, schema)})"
         case Call("is_valid", [Field() as field], _):
             return f"({column(*field.parts)} IS NOT NULL)"
         case Call("is_null", [Field() as field], {"nan_is_null": False}):
             return f"({column(*field.parts)} IS NULL)"
-        case Call("is_nan", [Field() as field], _) if _is_double(_type(field, schema)):
+        case Call("is_nan", [Field() as field], _) if _is_double(field_type(field, schema)):
             # Unlike SQL's isnan, this returns NULL for NULL, as in pyarrow.
             return f"({column(*field.parts)} = CAST('NaN' AS DOUBLE))"
         case Call("is_in", [Field() as field], options):
@@ -119,7 +131,7 @@ def sql(node: Node, schema: Any) -> str:
                 return _prefixed(field, found[1], schema)
         case Call(function, [left, right], _) if function in _OPERATORS:
             return _compared(left, _OPERATORS[function], right, schema)
-        case Field(parts) if str(_type(node, schema)) == "bool":
+        case Field(parts) if str(field_type(node, schema)) == "bool":
             return column(*parts)
     raise NotTranslated
 
@@ -129,9 +141,9 @@ def _compared(left: Node, operator: str, right: Node, schema: Any) -> str:
         left, operator, right = right, _FLIPPED[operator], left
     if not isinstance(left, Field):
         raise NotTranslated
-    kind = _type(left, schema)
+    kind = field_type(left, schema)
     if isinstance(right, Field):
-        other = _type(right, schema)
+        other = field_type(right, schema)
         if other != kind or not _is_compared_alike(kind):
             raise NotTranslated
         return f"({column(*left.parts)} {operator} {column(*right.parts)})"
@@ -145,7 +157,7 @@ def _compared(left: Node, operator: str, right: Node, schema: Any) -> str:
 
 def _among(field: Field, options: dict[str, Any], schema: Any) -> str:
     """Returns the SQL of `isin`, whose result for NULL is true or false, and never NULL."""
-    kind, name = _type(field, schema), column(*field.parts)
+    kind, name = field_type(field, schema), column(*field.parts)
     values = options["value_set"].values
     nulls = options["null_matching_behavior"].as_py()
     if not _is_compared_alike(kind) or len(values) > MOST_VALUES or nulls not in (_MATCH_NULL, _SKIP_NULL):
@@ -159,12 +171,12 @@ def _among(field: Field, options: dict[str, Any], schema: Any) -> str:
 
 
 def _prefixed(field: Field, prefix: Any, schema: Any) -> str:
-    if str(_type(field, schema)) != "string":
+    if str(field_type(field, schema)) != "string":
         raise NotTranslated
     return f"startswith({column(*field.parts)}, {literal(prefix)})"
 
 
-def _type(field: Field, schema: Any) -> Any:
+def field_type(field: Field, schema: Any) -> Any:
     """Returns the type of a column, or of a field within structs."""
     kind = schema.field(field.parts[0]).type
     for part in field.parts[1:]:

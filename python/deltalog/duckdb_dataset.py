@@ -1,0 +1,112 @@
+"""The source for DuckDB 1 where pyarrow is installed: a pyarrow dataset, to which DuckDB passes columns and a filter.
+
+DuckDB 1 does not evaluate such a filter again, and pyarrow compares floating-point numbers in another way than SQL: NaN
+is not greater than other numbers, and -0.0 is not in a list with 0.0. So a filter on floating-point numbers is replaced
+by one that selects in pyarrow what the original filter selects in SQL.
+"""
+
+import functools
+import math
+import operator
+from typing import Any
+
+from deltalog.conditions import NotTranslated, Rows
+from deltalog.errors import UnsupportedFeatureError, hinted
+from deltalog.pyarrow import table_dataset
+from deltalog.pyarrow_conditions import Call, Constant, Field, Node, field_type, fields, operands, tree
+
+__all__ = ["source"]
+
+_COMPARISONS = {
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+}
+
+
+def source(rows: Rows) -> Any:
+    """Returns a dataset of the rows, for DuckDB 1."""
+    return _source_class()(rows, None, None)
+
+
+@functools.cache
+def _source_class() -> Any:
+    """Returns the class of sources. It is defined inside this function because its base class needs pyarrow."""
+
+    class Source(table_dataset()):  # type: ignore[misc]
+        """The rows of a table at one version. DuckDB only calls `scanner`."""
+
+        def scanner(self, columns: Any = None, filter: Any = None, **options: Any) -> Any:  # noqa: A002
+            """Returns a scanner of the rows that a filter of DuckDB selects."""
+            as_in_sql = None if filter is None else _as_in_sql(filter, self.schema)
+            return super().scanner(columns, as_in_sql, **options)
+
+    return Source
+
+
+def _as_in_sql(expression: Any, schema: Any) -> Any:
+    """Returns an expression that is true in pyarrow for the rows for which DuckDB's filter is true in SQL.
+
+    Raises:
+        UnsupportedFeatureError: the filter has an unknown form, so its columns or comparisons are unknown.
+    """
+    try:
+        whole = tree(expression)
+        if not any(_has_floats(schema.field(name).type) for name in fields(whole)):
+            return expression
+        return _built(whole, schema)
+    except (NotTranslated, LookupError) as error:
+        refused = UnsupportedFeatureError(f"DuckDB 1 passes a filter of an unknown form: {expression}")
+        raise hinted(refused, "install DuckDB 2 or newer: pip install 'duckdb>=2'") from error
+
+
+def _built(node: Node, schema: Any) -> Any:
+    import pyarrow.dataset
+
+    match node:
+        case Call("and_kleene" | "or_kleene" as function, _, _):
+            joined = operator.and_ if function == "and_kleene" else operator.or_
+            return functools.reduce(joined, (_built(part, schema) for part in operands(node, function)))
+        case Call("invert", [condition], _):
+            return ~_built(condition, schema)
+        case Call("is_valid", [Field(parts)], _):
+            return pyarrow.dataset.field(parts).is_valid()
+        case Call("is_null", [Field(parts)], {"nan_is_null": False}):
+            return pyarrow.dataset.field(parts).is_null()
+        case Call("is_nan", [Field(parts)], _):
+            return pyarrow.dataset.field(parts).is_nan()
+        case Call("is_in", [Field(parts) as field], {"value_set": value_set}):
+            if _has_floats(field_type(field, schema)):
+                return _among(parts, value_set.values.to_pylist())
+            return pyarrow.dataset.field(parts).isin(value_set.values)
+        case Call(function, [Field(parts) as field, Constant(value)], _) if function in _COMPARISONS:
+            compared = _COMPARISONS[function](pyarrow.dataset.field(parts), pyarrow.dataset.scalar(value))
+            if function.startswith("greater") and _has_floats(field_type(field, schema)):
+                return compared | pyarrow.dataset.field(parts).is_nan()
+            return compared
+        case Constant(value):
+            return pyarrow.dataset.scalar(value)
+    raise NotTranslated
+
+
+def _among(parts: tuple[str, ...], values: list[float | None]) -> Any:
+    """Returns the expression for a floating-point number in a list. A null in the list selects no rows."""
+    import pyarrow.dataset
+
+    field = pyarrow.dataset.field(parts)
+    conditions = [
+        field.is_nan() if math.isnan(value) else field == value for value in values if value is not None
+    ]
+    return functools.reduce(operator.or_, conditions, pyarrow.dataset.scalar(False))
+
+
+def _has_floats(kind: Any) -> bool:
+    """Returns whether a type is a floating-point type, or a struct that contains one."""
+    import pyarrow.types
+
+    if pyarrow.types.is_struct(kind):
+        return any(_has_floats(field.type) for field in kind)
+    return bool(pyarrow.types.is_floating(kind))
