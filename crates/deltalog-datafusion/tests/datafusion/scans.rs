@@ -99,6 +99,18 @@ async fn limits_and_projections() {
     assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 1500);
 }
 
+/// Passing a batch to DataFusion takes time, so a batch of the scan has the rows of eight of DataFusion's batches.
+#[tokio::test]
+async fn batches_are_larger_than_those_of_datafusion() {
+    let table = Table::new(&VECTORS, &[], &[batch(0..100_000)]);
+    let lengths = |batches: Vec<RecordBatch>| batches.iter().map(RecordBatch::num_rows).collect::<Vec<_>>();
+    let found = lengths(rows(scan(&table.provider(), Some(&[0]), &[], None).await).await.unwrap());
+    assert_eq!(found, [65_536, 34_464]);
+    table.delete("id % 2 = 0");
+    let found = lengths(rows(scan(&table.provider(), Some(&[0]), &[], None).await).await.unwrap());
+    assert_eq!(found, [50_000]);
+}
+
 #[tokio::test]
 async fn a_table_without_files() {
     let table = table();
