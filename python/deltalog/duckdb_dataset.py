@@ -55,9 +55,9 @@ def _as_in_sql(expression: Any, schema: Any) -> Any:
     """
     try:
         whole = tree(expression)
-        if not any(_has_floats(schema.field(name).type) for name in fields(whole)):
-            return expression
-        return _built(whole, schema)
+        has_floats = any(_has_floats(schema.field(name).type) for name in fields(whole))
+        has_constants = any(isinstance(part, Constant) for part in _conditions(whole))
+        return _built(whole, schema) if has_floats or has_constants else expression
     except (NotTranslated, LookupError) as error:
         refused = UnsupportedFeatureError(f"DuckDB 1 passes a filter of an unknown form: {expression}")
         raise hinted(refused, "install DuckDB 2 or newer: pip install 'duckdb>=2'") from error
@@ -87,9 +87,22 @@ def _built(node: Node, schema: Any) -> Any:
             if function.startswith("greater") and _has_floats(field_type(field, schema)):
                 return compared | pyarrow.dataset.field(parts).is_nan()
             return compared
-        case Constant(value):
-            return pyarrow.dataset.scalar(value)
+        case Constant(value) if value.as_py() is False:
+            return pyarrow.dataset.scalar(False)
+    # DuckDB 1 passes the constant true for `x <= 'nan'`, which also selects the rows where x is NULL.
     raise NotTranslated
+
+
+def _conditions(node: Node) -> list[Node]:
+    """Returns the conditions that are joined by ANDs and ORs."""
+    found, rest = [], [node]
+    while rest:
+        match rest.pop():
+            case Call("and_kleene" | "or_kleene", parts, _):
+                rest += parts
+            case part:
+                found.append(part)
+    return found
 
 
 def _among(parts: tuple[str, ...], values: list[float | None]) -> Any:
