@@ -209,7 +209,7 @@ test-deep: ## run what takes long: thorough tests, long simulations, all crashes
 
 STRESS_ROUNDS ?= 10
 STRESS_LOAD ?= 4
-# More rounds at once take less time in all, and about 5 GB of memory each.
+# Several rounds at once take less time in all, and more memory.
 STRESS_AT_ONCE ?= 1
 STRESS_TESTS ?= test-rust test-datafusion-quick test-wheel
 

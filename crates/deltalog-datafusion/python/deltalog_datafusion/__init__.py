@@ -16,7 +16,7 @@ from typing import Any
 from deltalog import DeltaTable
 from deltalog.arguments import store_argument
 from deltalog.errors import UnsupportedFeatureError, hinted
-from deltalog.extras import ExtraRequiredError
+from deltalog.extras import missing_extra
 from deltalog_datafusion._datafusion import DATAFUSION_MAJOR, Table
 
 __all__ = ["DATAFUSION_MAJOR", "TableProvider", "table"]
@@ -87,11 +87,8 @@ def ensure_same_major() -> None:
         installed = importlib.metadata.version("datafusion")
     except importlib.metadata.PackageNotFoundError as error:
         install = f"pip install 'datafusion>={DATAFUSION_MAJOR},<{DATAFUSION_MAJOR + 1}'"
-        missing = ExtraRequiredError(
-            f"deltalog_datafusion needs datafusion, which is not installed: {install}"
-        )
-        missing.hint = install
-        raise missing from error
+        problem = "deltalog_datafusion needs datafusion, which is not installed"
+        raise missing_extra(problem, install) from error
     major = installed.partition(".")[0]
     if major != str(DATAFUSION_MAJOR):
         ours = importlib.metadata.version("deltalog-datafusion")
