@@ -14,6 +14,7 @@ from string import ascii_lowercase, ascii_uppercase
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from deltalog import _internal
+from deltalog.arguments import location_argument
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted
 from deltalog.filters import quoted, value_as_sql
 from deltalog.table.delta_table import DeltaTable, ensure_no_options
@@ -47,10 +48,18 @@ class NotTranslated(Exception):  # noqa: N818 (not an error: the library evaluat
     """Raised if a condition has no exact translation to SQL."""
 
 
-def opened_table(table: Location, storage_options: Mapping[str, str] | None) -> DeltaTable:
-    """Opens the table at a path or URL. Returns a `DeltaTable` unchanged; no options can be passed with it."""
+def opened_table(
+    table: Location, storage_options: Mapping[str, str] | None, name: str = "table"
+) -> DeltaTable:
+    """Opens the table at a path or URL. Returns a `DeltaTable` unchanged; no options can be passed with it.
+
+    Args:
+        table: the value of a caller's argument.
+        storage_options: the options of the store, for a path or URL.
+        name: the name of that argument, for errors.
+    """
     if not isinstance(table, DeltaTable):
-        return DeltaTable(table, storage_options=storage_options)
+        return DeltaTable(location_argument(table, name), storage_options=storage_options)
     ensure_no_options(storage_options=storage_options)
     return table
 

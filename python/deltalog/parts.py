@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltalog import _internal
 from deltalog._internal import AlreadyApplied, DistributedWrite, Fragment
-from deltalog.arguments import store_argument
+from deltalog.arguments import location_argument, store_argument
 from deltalog.arrow_types import ArrowSchemaExportable
 from deltalog.conditions import Location
 from deltalog.credentials import CredentialProvider
@@ -70,7 +70,9 @@ class Parts(NamedTuple):
             store_argument(table.table_uri, storage_options, credential_provider)
         else:
             table = DeltaTable(
-                table, storage_options=storage_options, credential_provider=credential_provider
+                location_argument(table, "table"),
+                storage_options=storage_options,
+                credential_provider=credential_provider,
             )
         snapshot = table._rows
         condition = filter_argument(predicate, Schema._of(snapshot.schema_json), "predicate")

@@ -45,7 +45,7 @@ def query_over(query: str, tables: Mapping[str, Location], storage_options: Mapp
     if _is_installed("duckdb"):
         from deltalog import duckdb
 
-        opened = {name: opened_table(table, storage_options) for name, table in tables.items()}
+        opened = {name: opened_table(table, storage_options, name) for name, table in tables.items()}
         return duckdb.sql(query, **opened)
     if _is_installed("datafusion") and _is_installed("deltalog_datafusion"):
         from deltalog import datafusion

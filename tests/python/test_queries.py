@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +40,22 @@ def test_a_folder_of_the_same_name_is_no_library(tmp_path: Path, monkeypatch: py
     assert importlib.util.find_spec("duckdb") is not None
     with pytest.raises(ExtraRequiredError, match=r"pip install 'deltalog\[sql\]'"):
         deltalog.sql("SELECT 1")
+
+
+@pytest.mark.parametrize("library", ["polars", "duckdb", "pyarrow", "dask"])
+def test_an_argument_that_is_no_table_is_named(library: str) -> None:
+    pytest.importorskip(library)
+    reader = {"duckdb": "source", "pyarrow": "dataset", "polars": "scan", "dask": "read"}[library]
+    read = getattr(importlib.import_module(f"deltalog.{library}"), reader)
+    with pytest.raises(deltalog.InvalidArgumentError, match=r"^table cannot be None; pass a path or a URL"):
+        read(None)
+
+
+def test_a_name_without_a_table_is_named() -> None:
+    pytest.importorskip("duckdb")
+    trips: Any = None
+    with pytest.raises(deltalog.InvalidArgumentError, match=r"^trips cannot be None"):
+        deltalog.sql("SELECT 1 FROM trips", trips=trips)
 
 
 @pytest.mark.parametrize(

@@ -133,10 +133,11 @@ impl Columns {
         let file = &self.file;
         let mut selection = self.selection_after(done);
         let is_wide = rows < self.scan().batch_rows.min(BATCH_ROWS);
-        // All threads must read the same batches, so the size of all their columns matters.
-        let most =
-            most_at_once(self.scan().batch_bytes, file.bytes_of_leaves(&self.groups, &self.leaves), rows);
-        let apart = selection.as_ref().filter(|_| !is_wide).and_then(|wanted| Apart::of(wanted, rows, most));
+        let apart = selection.as_ref().filter(|_| !is_wide).and_then(|wanted| {
+            // All threads must read the same batches, so the size of all their columns matters.
+            let row = file.bytes_of_leaves(&self.groups, &self.leaves);
+            Apart::of(wanted, rows, most_at_once(self.scan().batch_bytes, row, rows))
+        });
         let kept = apart.map(|apart| {
             selection = Some(apart.decoded);
             apart.kept
