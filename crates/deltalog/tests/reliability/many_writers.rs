@@ -1,7 +1,6 @@
 //! Many writers of one local table: every append is committed exactly once.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
 use deltalog::engine::commit::{Operation, SaveMode};
 use deltalog::{Environment, PendingWrite, Snapshot, Storage, WriteRequest};
@@ -21,7 +20,6 @@ fn every_append_is_committed_exactly_once() {
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
     let environment = Environment::system();
     creation(&storage, &environment).commit_or_fail().unwrap();
-    let start = Instant::now();
     let commits: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..WRITERS)
             .map(|writer| {
@@ -39,7 +37,6 @@ fn every_append_is_committed_exactly_once() {
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    let took = start.elapsed();
     for own in &commits {
         assert!(own.is_sorted_by(|a, b| a.version < b.version), "the commits of a writer are in order");
     }
@@ -55,6 +52,4 @@ fn every_append_is_committed_exactly_once() {
         .collect();
     expected.sort();
     assert_eq!(paths(&snapshot), expected);
-    // The limit detects writers that never win. The time depends mostly on the disk and on other load.
-    assert!(took < Duration::from_secs(90), "{took:?}");
 }
