@@ -5,6 +5,7 @@ translated.
 Comparisons in pyarrow follow IEEE 754: NaN is not greater than other numbers. In SQL, it is.
 """
 
+import math
 import re
 import struct
 from datetime import datetime, timedelta, timezone
@@ -160,7 +161,9 @@ def _among(field: Field, options: dict[str, Any], schema: Any) -> str:
     kind, name = field_type(field, schema), column(*field.parts)
     values = options["value_set"].values
     nulls = options["null_matching_behavior"].as_py()
-    if not _is_compared_alike(kind) or len(values) > MOST_VALUES or nulls not in (_MATCH_NULL, _SKIP_NULL):
+    if len(values) > MOST_VALUES or nulls not in (_MATCH_NULL, _SKIP_NULL):
+        raise NotTranslated
+    if not _is_compared_alike(kind) and not (_is_double(kind) and _has_no_or_both_zeros(values)):
         raise NotTranslated
     known = ", ".join(literal(_value(value, kind)) for value in values if value.is_valid)
     if not known:
@@ -191,6 +194,12 @@ def _is_double(kind: Any) -> bool:
 def _is_compared_alike(kind: Any) -> bool:
     """Returns whether values of a type are compared in SQL in the same way as in pyarrow."""
     return not str(kind).startswith(("float", "double", "halffloat", "struct", "list", "map"))
+
+
+def _has_no_or_both_zeros(values: Any) -> bool:
+    """Returns whether a list has 0.0 and -0.0, or neither of them: `isin` tells them apart, unlike IN in SQL."""
+    signs = {math.copysign(1, value) for value in values.to_pylist() if value == 0}
+    return len(signs) != 1
 
 
 def _value(scalar: Any, kind: Any) -> Any:
