@@ -7,7 +7,7 @@ Such readers are `polars.scan_pyarrow_dataset`, and any other library that accep
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltalog.conditions import Location, NotTranslated, Rows, both, translated
@@ -96,7 +96,9 @@ def table_dataset() -> Any:
             raise TypeError("a dataset of deltalog cannot be pickled: pickle DeltaTable.scan_tasks()")
 
         def scanner(self, columns: Any = None, filter: Any = None, **options: Any) -> Any:  # noqa: A002
-            """Returns a scanner, which can be read once. Nothing is read before that."""
+            """Returns a scanner, which can be read once. The first batch is read at once, so that an error at the
+            beginning is raised as deltalog's own. Errors in later batches are raised as pyarrow's.
+            """
             return self._scanner(columns, filter, None, **options)
 
         def to_table(self, columns: Any = None, filter: Any = None, **options: Any) -> Any:  # noqa: A002
@@ -161,13 +163,12 @@ def table_dataset() -> Any:
             selection = self._both(expression)
             scan = self._scan(columns, selection)
             return pyarrow.dataset.Scanner.from_batches(
-                self._batches(
+                self._stream(
                     scan,
                     limit=limit if scan.is_whole else None,
                     batch_rows=max(1, min(options.get("batch_size", _BATCH_ROWS), _BATCH_ROWS)),
                     threads=None if options.get("use_threads", True) else 1,
                 ),
-                schema=pyarrow.schema([self.schema.field(name) for name in scan.columns]),
                 columns=scan.columns if columns is None else columns,
                 filter=None if scan.is_whole else selection,
                 **options,
@@ -214,9 +215,12 @@ def table_dataset() -> Any:
             except NotTranslated:
                 return set(self.schema.names)
 
-        def _batches(self, scan: _Scan, **options: Any) -> Iterator[Any]:
-            for batch in self._rows.read(scan.columns, scan.condition, view_types=False, **options):
-                yield pyarrow.record_batch(batch)
+        def _stream(self, scan: _Scan, **options: Any) -> Any:
+            """Returns the rows as a stream that pyarrow reads without running Python. pyarrow reads ahead in threads of
+            its own. If one of them ran Python when the interpreter ends, the process would wait for it forever.
+            """
+            found = self._rows.read(scan.columns, scan.condition, view_types=False, **options)
+            return pyarrow.RecordBatchReader.from_stream(found)
 
     return TableDataset
 

@@ -267,6 +267,35 @@ def test_rows_are_streamed(tmp_path: Path) -> None:
     assert DeltaTable(tmp_path / "t2").count() == 200_000
 
 
+def test_pyarrow_does_not_run_python_while_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads ahead in its own threads. At the end of the interpreter, a process waits forever for a thread that runs
+    Python.
+    """
+
+    class WithoutIterator:
+        def __init__(self, stream: Any) -> None:
+            self.__arrow_c_schema__ = stream.__arrow_c_schema__
+            self.__arrow_c_stream__ = stream.__arrow_c_stream__
+
+    write_deltalake(tmp_path / "t", pa.table({"a": [1, 2]}))
+    dataset = deltalog.pyarrow.dataset(tmp_path / "t")
+    read = conditions.Rows.read
+    monkeypatch.setattr(
+        conditions.Rows, "read", lambda *given, **named: WithoutIterator(read(*given, **named))
+    )
+    assert dataset.to_table(filter=c("a") > 1).to_pylist() == [{"a": 2}]
+
+
+def test_a_program_ends_while_pyarrow_reads_ahead(tmp_path: Path) -> None:
+    write_deltalake(tmp_path / "t", pa.table({"a": pa.array(["x" * 1000]).take(pa.array([0] * 200_000))}))
+    code = """
+        import sys, deltalog.pyarrow
+        next(iter(deltalog.pyarrow.dataset(sys.argv[1]).to_batches()))
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path / "t")]
+    assert subprocess.run(command, check=False, timeout=60).returncode == 0
+
+
 def test_a_dataset_keeps_its_version(tmp_path: Path) -> None:
     write_deltalake(tmp_path, pa.table({"a": [1]}))
     table = DeltaTable(tmp_path)
