@@ -93,6 +93,8 @@ def sql(query: str, /, **tables: Location) -> "duckdb.DuckDBPyRelation":
         raise missing_extra(old, _INSTALL)
     ensure_distinct(tables)
     connection = engine.connect()
+    # Otherwise an unknown name in the query would refer to a variable of this function.
+    connection.execute("SET python_enable_replacements = false")
     for name, table in tables.items():
         connection.register(name, source(table))
     try:

@@ -347,6 +347,12 @@ def test_names_that_duckdb_does_not_tell_apart_are_refused(tmp_path: Path) -> No
         deltalog.sql("SELECT * FROM t", t=first, T=second)
 
 
+@pytest.mark.parametrize("name", ["table", "tables", "query"])
+def test_a_query_reads_no_variables_of_python(location: str, name: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"Table with name {name} does not exist"):
+        deltalog.sql(f'SELECT * FROM "{name}"', t=DeltaTable(location))
+
+
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotATableError, match="nowhere"):
         deltalog.sql("SELECT 1", t=tmp_path / "nowhere")
