@@ -213,9 +213,11 @@ STRESS_LOAD ?= 4
 STRESS_AT_ONCE ?= 1
 STRESS_TESTS ?= test-rust test-datafusion-quick test-wheel
 
+# A test takes many times as long then, and one that is interrupted can leave a session behind that no other can use.
 .PHONY: stress
 stress: ## run the tests ten times beside a load of four processes; lists the tests that have failed
-	STRESS=1 WHEEL_PROFILE=$${WHEEL_PROFILE:-dev} DELTALOG_TESTS=$${DELTALOG_TESTS:-quick} $(PYTHON) scripts/stress.py \
+	STRESS=1 PYTEST_TIMEOUT=$${PYTEST_TIMEOUT:-1800} WHEEL_PROFILE=$${WHEEL_PROFILE:-dev} \
+		DELTALOG_TESTS=$${DELTALOG_TESTS:-quick} $(PYTHON) scripts/stress.py \
 		--rounds $(STRESS_ROUNDS) --at-once $(STRESS_AT_ONCE) --load $(STRESS_LOAD) \
 		$(STRESS_TESTS:%='$(MAKE) --no-print-directory %')
 
