@@ -65,6 +65,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[OUTCOMES] = Counter()
 
 
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Ends the run if a test of Spark exceeds its time. The answer to the call that was interrupted is still on its way
+    from the JVM, and the tests that follow would take it for an answer to calls of their own.
+    """
+    is_interrupted = call.excinfo is not None and "from pytest-timeout" in str(call.excinfo.value)
+    if is_interrupted and not {"spark", "jvm"}.isdisjoint(getattr(item, "fixturenames", ())):
+        item.session.shouldfail = f"{item.nodeid} exceeded its time, so its session cannot be used any more"
+
+
 @pytest.fixture
 def outcomes(pytestconfig: pytest.Config) -> Counter[str]:
     """Counts how many golden tables had each outcome so far."""
