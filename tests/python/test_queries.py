@@ -42,10 +42,12 @@ def test_a_folder_of_the_same_name_is_no_library(tmp_path: Path, monkeypatch: py
         deltalog.sql("SELECT 1")
 
 
-@pytest.mark.parametrize("library", ["polars", "duckdb", "pyarrow", "dask"])
-def test_an_argument_that_is_no_table_is_named(library: str) -> None:
+@pytest.mark.parametrize(
+    ("library", "reader"),
+    [("polars", "scan"), ("duckdb", "source"), ("pyarrow", "dataset"), ("dask", "read")],
+)
+def test_an_argument_that_is_no_table_is_named(library: str, reader: str) -> None:
     pytest.importorskip(library)
-    reader = {"duckdb": "source", "pyarrow": "dataset", "polars": "scan", "dask": "read"}[library]
     read = getattr(importlib.import_module(f"deltalog.{library}"), reader)
     with pytest.raises(deltalog.InvalidArgumentError, match=r"^table cannot be None; pass a path or a URL"):
         read(None)
