@@ -128,6 +128,14 @@ fn committed(transaction: Transaction) -> bool {
     matches!(transaction.commit().unwrap(), Outcome::Committed(_))
 }
 
+/// Returns whether a file of `base` was added again since. This is a conflict for the operation that computes
+/// statistics, which then starts from the newest version.
+fn is_described_anew(base: &Snapshot, newest: &Snapshot) -> bool {
+    let adds = |snapshot| listed_files(snapshot, None).unwrap().into_iter().map(|file| file.add);
+    let now: BTreeMap<String, Add> = adds(newest).map(|add| (add.path.clone(), add)).collect();
+    adds(base).any(|add| now.get(&add.path).is_some_and(|now| *now != add))
+}
+
 /// Carries out the steps, each based on the newest version or on a snapshot that was opened earlier. Returns the
 /// number of versions.
 fn carry_out(storage: &Storage, steps: &[(Step, bool)]) -> u64 {
@@ -155,6 +163,9 @@ fn carry_out(storage: &Storage, steps: &[(Step, bool)]) -> u64 {
                 committed(transaction);
             }
             Step::Again => {
+                if is_described_anew(&held, &newest()) {
+                    held = newest();
+                }
                 let operation = Operation::new("COMPUTE STATS");
                 let mut transaction = Transaction::new(&held, operation, &environment).unwrap();
                 for batch in held.replay_files(FileColumns::all()).unwrap() {

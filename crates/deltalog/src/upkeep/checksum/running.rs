@@ -15,8 +15,8 @@ use crate::protocol::{DomainMetadata, Metadata, PathResolver, SetTransaction, Ta
 /// written with each commit.
 pub(super) const MOST_LISTED_NAMES: usize = 100;
 
-/// The operation of this crate that only adds live files again, with new statistics. It depends on these files, so a
-/// commit that changes one of them is a conflict.
+/// The operation of this crate that only adds live files again, with new statistics. A commit that removes one of these
+/// files, or adds one again, is a conflict.
 const COMPUTE_STATS: &str = "COMPUTE STATS";
 
 /// Returns the checksum of the version that `own` has committed. The commits `earlier` are between that version and the
