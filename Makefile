@@ -117,7 +117,7 @@ $(kernel): benches/kernel/Cargo.toml benches/kernel/Cargo.lock benches/kernel/sr
 
 # An environment with the Python package datafusion and our wheel for it, beside the packages of .venv.
 datafusion_environment := .cache/datafusion/.deps
-$(datafusion_environment): Cargo.toml $(shell find crates/deltalog crates/deltalog-datafusion -name '*.rs' -o -name Cargo.toml) \
+$(datafusion_environment): Cargo.toml $(shell find crates/deltalog crates/deltalog-datafusion -name '*.rs' -o -name 'Cargo.*') \
 	$(shell find crates/deltalog-datafusion/python -name '*.py*') | .venv/.deps
 	$(MAKE) --no-print-directory wheel-datafusion
 	$(uv) venv --quiet --allow-existing --python $(bin)/python .cache/datafusion

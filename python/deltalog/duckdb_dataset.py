@@ -93,7 +93,7 @@ def _built(node: Node, schema: Any) -> Any:
             return ~pyarrow.dataset.field(parts).is_nan()
         case Call("is_valid", [Field(parts)], _):
             return pyarrow.dataset.field(parts).is_valid()
-        case Call("is_null", [Field(parts)], {"nan_is_null": False}):
+        case Call("is_null", [Field(parts)], _) if _is_null(node):
             return pyarrow.dataset.field(parts).is_null()
         case Call("is_nan", [Field(parts)], _):
             return pyarrow.dataset.field(parts).is_nan()
