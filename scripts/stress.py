@@ -4,12 +4,14 @@
 
 Each command is run by a shell. While it runs, other processes keep the machine busy: other rounds, if several run
 at once, and loops. If a test fails in one of many rounds, it probably waits for a time instead of a condition, or
-shares a port or a directory. The output of each command is kept in `.cache/stress`.
+shares a port or a directory. The output of each command is kept in `.cache/stress`. In each round,
+`DELTALOG_CRASHED_TABLES` names another directory, because all rounds share the build directory.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -46,11 +48,12 @@ def failures(output: str) -> set[str]:
     return {found["cargo"] or found["pytest"] for found in FAILED.finditer(output)}
 
 
-def run(command: str, log: Path) -> set[str]:
+def run(command: str, log: Path, crashed_tables: Path) -> set[str]:
     """Runs a command. Returns the tests that failed, or the command itself if it fails without naming a test."""
+    environment = {**os.environ, "DELTALOG_CRASHED_TABLES": str(crashed_tables)}
     with log.open("w") as output:
         code = subprocess.run(
-            ["bash", "-c", command], stdout=output, stderr=subprocess.STDOUT, check=False
+            ["bash", "-c", command], stdout=output, stderr=subprocess.STDOUT, env=environment, check=False
         ).returncode
     return (failures(log.read_text(errors="replace")) or {command}) if code else set()
 
@@ -59,8 +62,9 @@ def play(number: int, commands: Sequence[str], logs: Path) -> tuple[int, set[str
     """Runs the commands of a round. Returns its number, what failed, and the seconds that it took."""
     start = time.monotonic()
     found: set[str] = set()
+    crashed_tables = (logs / f"crashed-tables-{number}").resolve()
     for at, command in enumerate(commands):
-        found |= run(command, logs / f"round-{number}-{at}.log")
+        found |= run(command, logs / f"round-{number}-{at}.log", crashed_tables)
     return number, found, time.monotonic() - start
 
 

@@ -286,9 +286,10 @@ def test_stress_lists_what_has_failed_and_how_often(root: Path, tmp_path: Path) 
 
 
 def test_stress_runs_rounds_at_once(root: Path, tmp_path: Path) -> None:
-    """Each round waits until both have begun."""
+    """Each round waits until both have begun. Each has a directory of its own for the tables of crashed operations."""
     both = f"[ $(ls {tmp_path}/begun.* | wc -l) = 2 ]"
-    command = f"mktemp {tmp_path}/begun.XXXX && timeout 30 bash -c 'until {both}; do sleep 0.05; done'"
+    waits = f"timeout 30 bash -c 'until {both}; do sleep 0.05; done'"
+    command = f"mkdir $DELTALOG_CRASHED_TABLES && mktemp {tmp_path}/begun.XXXX && {waits}"
     ran = stress(root, tmp_path / "logs", "--at-once", "2", command)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert sorted(re.findall(r"(?m)^round (.) of 2: \d+ s, 0 failed$", ran.stdout)) == ["1", "2"]

@@ -7,6 +7,7 @@ with every fault at each of its requests. Of several equal tables, only one is k
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -15,7 +16,8 @@ from deltalake import DeltaTable
 
 from tests.conftest import missing
 
-CRASHED = Path(__file__).resolve().parents[2] / "target/tmp/crashed-tables"
+ROOT = Path(__file__).resolve().parents[2]
+CRASHED = Path(os.environ.get("DELTALOG_CRASHED_TABLES", ROOT / "target/tmp/crashed-tables"))
 OPERATIONS = sorted(CRASHED.iterdir()) if CRASHED.exists() else []
 
 

@@ -5,10 +5,12 @@
 //!   target/tmp/crashed-tables/<operation>/<number>/table/_delta_log/…
 //!                                                 expected.json
 //! ```
+//!
+//! If several runs share a build directory, `DELTALOG_CRASHED_TABLES` gives each a directory of its own.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use deltalog_testkit::judge::Log;
 use serde_json::json;
@@ -26,7 +28,9 @@ impl Left {
     pub fn new() -> Self {
         let test = std::thread::current();
         let operation = test.name().and_then(|name| name.rsplit("::").next()).unwrap().to_owned();
-        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("crashed-tables").join(operation);
+        let chosen = std::env::var_os("DELTALOG_CRASHED_TABLES");
+        let tables = chosen.unwrap_or_else(|| concat!(env!("CARGO_TARGET_TMPDIR"), "/crashed-tables").into());
+        let directory = PathBuf::from(tables).join(operation);
         if directory.exists() {
             std::fs::remove_dir_all(&directory).unwrap();
         }
