@@ -232,8 +232,8 @@ test-rust: .venv/.deps .cache/servers/.complete .cache/hdfs/.complete ## run car
 
 .PHONY: test-rust-deep
 test-rust-deep: .venv/.deps .cache/servers/.complete .cache/hdfs/.complete # cargo test, with larger samples
-	DELTALOG_SEEDS=20000 DELTALOG_SERVER_SEEDS=400 DELTALOG_ALL_CRASHES=1 DELTALOG_ALL_RACES=1 \
-		PROPTEST_CASES=1000 DELTALOG_CASES_FACTOR=10 PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo test --workspace --locked --no-fail-fast
+	DELTALOG_SEEDS=20000 DELTALOG_SERVER_SEEDS=400 DELTALOG_ALL_CRASHES=1 DELTALOG_ALL_RACES=1 PROPTEST_CASES=1000 \
+		PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo test --workspace --locked --no-fail-fast
 
 # DataFusion's planner takes minutes to compile, and clippy compiles everything once more: `make test-datafusion` has both.
 .PHONY: test-datafusion-quick

@@ -5,7 +5,6 @@
 //! | [`coverage`] | records which code has run, if the code was compiled with counters |
 //! | [`meter`] | an allocator that measures the peak memory of a piece of code |
 //! | [`random`] | random numbers that depend only on a seed |
-//! | [`sample`] | the sizes of random samples |
 //! | [`store`] | a store in memory, whose requests can be made to fail |
 //! | [`simulation`] | processes that share a store, take turns, and fail or crash as determined by a seed |
 //! | [`s3`] | a server for S3 that counts requests and makes them fail |
@@ -19,7 +18,6 @@ pub mod judge;
 pub mod meter;
 pub mod random;
 pub mod s3;
-pub mod sample;
 pub mod servers;
 pub mod simulation;
 pub mod store;

@@ -6,7 +6,6 @@ use arrow::array::*;
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, Int32Type};
 use arrow::record_batch::RecordBatch;
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 
 use super::chunk::Chunk;
@@ -143,7 +142,7 @@ fn large_rows_end_a_chunk_early() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(24)))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn chunks_do_not_depend_on_batches(

@@ -9,7 +9,6 @@ use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{concat_batches, lexsort_to_indices, take_record_batch};
 use arrow::datatypes::{DataType, Field, Fields, Int32Type, Int64Type, Schema, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
-use deltalog_testkit::sample::cases;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
 use serde_json::json;
@@ -518,7 +517,7 @@ fn rows_of_two_partition_columns() -> impl Strategy<Value = Vec<(Option<i32>, Op
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(24)))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// The sizes of batches, the memory budget and the file sizes vary.
     #[test]

@@ -7,7 +7,6 @@ use arrow::array::*;
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
-use deltalog_testkit::sample::cases;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -117,7 +116,7 @@ fn write(place: &Place, rows: &RecordBatch, size: usize, options: WriteOptions) 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(16)))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     /// The files of a partition depend only on its own rows, and not on the order of the partitions, the batches, or
     /// the memory.

@@ -10,7 +10,6 @@ use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     CheckLevel, Environment, RecomputeRequest, Snapshot, Storage, check_files, recompute_statistics,
 };
-use deltalog_testkit::sample::cases;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use proptest::prelude::*;
@@ -110,7 +109,7 @@ fn recomputed(storage: &Storage) -> (BTreeMap<String, Value>, bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(48)))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// The results are the same for a footer without statistics and for one with statistics.
     #[test]

@@ -9,7 +9,6 @@ use deltalog::engine::predicate::{ParseMode, parse};
 use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::scan::FileListing;
 use deltalog::{ErrorKind, Snapshot, Storage};
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::json;
@@ -46,7 +45,7 @@ fn names(versions: std::ops::Range<u64>) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(60)))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     /// A checkpoint has the same content in every form, and so has the next checkpoint, which is made from it.
     #[test]

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::{Environment, Error, ErrorKind, Snapshot, Storage, clean_up_log};
-use deltalog_testkit::sample::cases;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -116,7 +115,7 @@ fn a_checkpoint_that_is_written_during_a_clean_up_is_deleted() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(120)))]
+    #![proptest_config(ProptestConfig::with_cases(120))]
 
     /// Every version from the last checkpoint at or before the cut-off reads the same before and after. All older
     /// versions and their files are deleted.

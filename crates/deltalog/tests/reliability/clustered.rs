@@ -14,7 +14,6 @@ use deltalog::{
     SaveMode, Snapshot, Storage, StructType, TableChange, TableDefinition, TableScan, WriteRequest,
     alter_table, optimize, parse_predicate,
 };
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -466,7 +465,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(12)))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     /// Whatever operations came before, clustering changes no row, row id or commit version, and a second run does
     /// nothing.

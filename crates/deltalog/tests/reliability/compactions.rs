@@ -3,7 +3,6 @@
 
 use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::{ErrorKind, Snapshot, Storage, compact_log};
-use deltalog_testkit::sample::cases;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -52,7 +51,7 @@ fn compact(storage: &Storage, start: u64, end: u64, lines: &[String]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(100)))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// No matter which compactions exist, every version agrees with a naive replay of the commits.
     #[test]
@@ -90,7 +89,7 @@ fn lines_of(storage: &Storage, start: u64, end: u64) -> Option<Vec<String>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(100)))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// Our compactions have the actions that a naive reconciliation keeps, and every version reads the same with them.
     /// To check that the compactions are read instead of the commits, the test damages the commits without changing

@@ -9,7 +9,6 @@ use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::replay::CheckpointReader;
 use deltalog::{Snapshot, Storage};
-use deltalog_testkit::sample::cases;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -218,7 +217,7 @@ fn tombstones(snapshot: &Snapshot) -> BTreeSet<Key> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(200)))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn every_version_agrees_with_the_naive_replay(history in history()) {

@@ -9,7 +9,6 @@ use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::replay::FileColumns;
 use deltalog::engine::rewrite::listed_files;
 use deltalog::{Snapshot, Storage};
-use deltalog_testkit::sample::cases;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -204,7 +203,7 @@ fn start(storage: &Storage) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(150)))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     /// Whatever this crate and other writers commit, every field of every checksum agrees with the log. If this crate
     /// writes two versions in a row, the second one has a checksum.

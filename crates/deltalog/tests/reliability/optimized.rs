@@ -11,7 +11,6 @@ use deltalog::{
     ErrorKind, Operation, OptimizeRequest, Optimized, PendingWrite, SaveMode, Snapshot, Storage, TableChange,
     WriteRequest, alter_table, optimize,
 };
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -373,7 +372,7 @@ fn a_purge_of_a_damaged_file_fails() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(12)))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     /// No matter which rows other writers delete before and during an OPTIMIZE, exactly the other rows remain.
     #[test]

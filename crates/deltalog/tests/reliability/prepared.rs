@@ -9,7 +9,6 @@ use deltalog::engine::commit::{ConflictReason, IsolationLevel, Operation, Outcom
 use deltalog::engine::protocol::Add;
 use deltalog::engine::replay::{FileColumn, FileColumns};
 use deltalog::{ErrorKind, Snapshot, Storage, TableDefinition};
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 
 use crate::common::store::FaultyStore;
@@ -87,7 +86,7 @@ fn high_water_mark(snapshot: &Snapshot) -> i64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(32)))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     /// Protocol: "Writers must assign unique fresh Row IDs to all rows that they commit", no matter on which version
     /// they are based.

@@ -9,7 +9,6 @@ use deltalog::{
     Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, ReplaceWhere, SaveMode, Snapshot,
     Storage, StructField, StructType, TableScan, WriteRequest,
 };
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 
 use crate::common::{empty, write_commit};
@@ -47,7 +46,7 @@ fn tracked(storage: &Storage) -> BTreeMap<i64, [i64; 3]> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(8)))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     /// "When a row is updated or copied, the stable Row ID for this row is preserved." "When a row is copied, the
     /// stable Row Commit Version for this row is preserved." "Writers must never commit duplicate Row IDs in the table

@@ -6,7 +6,6 @@ use deltalog::engine::commit::{ConflictReason, IsolationLevel, Operation, Outcom
 use deltalog::engine::deletion_vector::DeletionVector;
 use deltalog::engine::protocol::{Action, Add};
 use deltalog::{ErrorKind, ParseMode, Snapshot, parse_predicate};
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 
 use crate::common::ids::{ROWS, environment, ids, table};
@@ -189,7 +188,7 @@ fn what_cannot_be_deleted_by_a_vector_is_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(24)))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// A delete is committed if and only if no commit since the version that it has read has deleted one of its rows.
     /// Once all rows are deleted, there is no file, and a delete is only committed if that version lacked its rows

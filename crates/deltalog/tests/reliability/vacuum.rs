@@ -11,7 +11,6 @@ use deltalog::{
     Environment, ErrorKind, Snapshot, Storage, VacuumPlan, VacuumRequest, VacuumSource, compact_log,
     plan_vacuum,
 };
-use deltalog_testkit::sample::cases;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -135,7 +134,7 @@ fn usable(history: Vec<Vec<Step>>) -> Vec<Vec<Step>> {
 const AGES: [i64; 6] = [0, HOUR_MS, 2 * HOUR_MS, WEEK_MS - 1, WEEK_MS, 100 * DAY_MS];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(40)))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
 
     /// Files that are live, retained, young or hidden are kept; all others are deleted. Exactly the files of the plan
     /// are deleted, and a plan from the log alone has only files that are also in this plan.

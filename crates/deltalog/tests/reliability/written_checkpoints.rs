@@ -9,7 +9,6 @@ use deltalog::engine::log::{CheckpointKind, LOG_DIRECTORY, LastCheckpoint};
 use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::replay::CheckpointReader;
 use deltalog::{Environment, ErrorKind, Snapshot, Storage};
-use deltalog_testkit::sample::cases;
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -133,7 +132,7 @@ fn form() -> impl Strategy<Value = (CheckpointLimits, Option<u32>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(250)))]
+    #![proptest_config(ProptestConfig::with_cases(250))]
 
     /// Checkpoints of all forms are written, each based on the previous one after its commits are gone. They have the
     /// same content as a naive replay of all commits.

@@ -13,7 +13,6 @@ use deltalog::{
     Storage, StructType, TableChange, TableDefinition, TableScan, WriteRequest, alter_table, optimize,
     parse_predicate,
 };
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -395,7 +394,7 @@ fn a_clustered_table_is_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(16)))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     /// No matter which rows other writers delete before and during an OPTIMIZE, exactly the other rows remain, with
     /// their ids.

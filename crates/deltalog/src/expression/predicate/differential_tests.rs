@@ -8,7 +8,6 @@ use super::{BoundPredicate, ColumnPath, Expr, FileBounds, Literal, Predicate, co
 use arrow::array::*;
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -301,7 +300,7 @@ fn bound(predicate: &Predicate) -> BoundPredicate {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(6_000)))]
+    #![proptest_config(ProptestConfig::with_cases(6_000))]
 
     #[test]
     fn pruning_only_drops_files_that_cannot_match(files in files(), predicate in predicates()) {

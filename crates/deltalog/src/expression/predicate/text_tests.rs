@@ -4,7 +4,6 @@ use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
 use super::{Expression, ParseMode, Scope, col, filter_mask, lit, parse};
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -333,7 +332,7 @@ fn predicates() -> impl Strategy<Value = Predicate> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(2_000)))]
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
     fn parse_undoes_display(

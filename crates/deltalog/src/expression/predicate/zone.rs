@@ -176,7 +176,6 @@ fn beyond(time: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltalog_testkit::sample::cases;
     use proptest::prelude::*;
 
     const ZONES: [&str; 9] = [
@@ -198,7 +197,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(cases(20_000)))]
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
 
         #[test]
         fn local_times_stay_within_the_bounds(

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -235,7 +234,7 @@ fn a_batch_of_rows_has_no_changes() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(32)))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     /// Each change is read exactly once, regardless of the limits and of where the reader resumes.
     #[test]

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, Schema};
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -499,7 +498,7 @@ impl History {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(24)))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Each row is read exactly once, regardless of the limits and of where the reader resumes.
     #[test]

@@ -1,7 +1,6 @@
 use std::collections::HashMap;
 
 use arrow::datatypes::{DataType as ArrowType, Field, Fields, Schema};
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -70,7 +69,7 @@ fn fields(types: impl Strategy<Value = DataType>) -> impl Strategy<Value = Struc
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(200)))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// Metadata with any content is unchanged after it is converted to Arrow and back.
     #[test]

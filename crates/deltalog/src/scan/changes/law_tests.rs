@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -172,7 +171,7 @@ fn apply(table: &mut Table, live: &mut Vec<Live>, next_id: &mut i64, step: Step,
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(60)))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     /// The feed reports the operations that were performed. Applying it to the rows of one version results in the
     /// rows of another version.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use arrow::array::*;
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, TimeUnit};
-use deltalog_testkit::sample::cases;
 use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::properties::{BloomFilterPosition, EnabledStatistics, WriterProperties};
@@ -314,7 +313,7 @@ fn condition() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(128)))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     /// A filtered scan must return the rows of a whole scan for which the predicate is true.
     #[test]

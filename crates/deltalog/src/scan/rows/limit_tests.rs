@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Int64Type};
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 
 use super::tests::{Table, field, ints};
@@ -15,7 +14,7 @@ fn ids(batches: &[RecordBatch]) -> Vec<i64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(60)))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     /// The number of rows does not depend on threads, batches or row groups. A scan in order returns the first rows.
     #[test]

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use arrow::array::*;
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Fields, Int64Type, Schema};
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 
 use super::selection_tests::{file, vectors};
@@ -35,7 +34,7 @@ fn materialized(number: i64) -> (Option<i64>, Option<i64>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(120)))]
+    #![proptest_config(ProptestConfig::with_cases(120))]
 
     /// Ids do not depend on row groups, batches, threads, predicates, projections or deletion vectors.
     #[test]

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use arrow::array::*;
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::DataType;
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 
 use super::tests::{Table, field, ints};
@@ -41,7 +40,7 @@ pub(super) fn file() -> impl Strategy<Value = (u64, BTreeSet<u64>, BTreeSet<u64>
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(150)))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     /// The selected rows do not depend on row groups, batches, threads, predicates or projections.
     #[test]

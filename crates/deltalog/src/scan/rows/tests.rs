@@ -7,7 +7,6 @@ use std::sync::Arc;
 use arrow::array::*;
 use arrow::compute::{cast, concat_batches, filter_record_batch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
-use deltalog_testkit::sample::cases;
 use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::properties::WriterProperties;
@@ -410,7 +409,7 @@ const LAW_PREDICATES: [&str; 22] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(60)))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     /// Row groups and pages are skipped only if nothing in them matches. A scan with a predicate therefore returns
     /// the same rows as filtering the result of a full scan.
@@ -436,7 +435,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(40)))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
 
     /// The order and the contents of the rows do not depend on threads, batches or row groups.
     #[test]

@@ -8,7 +8,6 @@ use arrow::array::*;
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field};
-use deltalog_testkit::sample::cases;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use proptest::prelude::*;
@@ -126,7 +125,7 @@ fn read(table: &Table, scan: RowScan) -> Vec<RecordBatch> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(60)))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     /// Batches are limited in size, and have the same rows in the same order as unlimited ones. This is tested with
     /// deletion vectors, row ids, views, predicates that read a wide or a narrow column, and threads for files or for

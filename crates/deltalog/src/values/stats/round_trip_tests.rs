@@ -6,7 +6,6 @@ use arrow::array::*;
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Decimal128Type, Field, Fields, Float32Type, Int64Type, Schema, TimeUnit,
 };
-use deltalog_testkit::sample::cases;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::metadata::{KeyValue, ParquetMetaData};
@@ -137,7 +136,7 @@ fn first<T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<T::Native> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(300)))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn collected_statistics_are_bounds(rows in rows(), rows_per_group in 1usize..6) {

@@ -103,7 +103,6 @@ mod tests {
     use super::*;
     use crate::protocol::text::decimal_text;
     use arrow::array::{Array, AsArray};
-    use deltalog_testkit::sample::cases;
     use proptest::prelude::*;
 
     /// Generates numbers of all magnitudes, and numbers with few digits as people write them.
@@ -122,7 +121,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(cases(4_000)))]
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
 
         #[test]
         fn decimal_casts_agree_with_casts_through_text(number in numbers(), precision in 1u8..=38, scale in 0i8..=38) {

@@ -4,7 +4,6 @@ use crate::expression::predicate::{Expression, ParseMode, filter_mask, parse};
 use arrow::array::*;
 use arrow::datatypes::{DataType, Decimal128Type, Field, Int32Type, Int64Type};
 use arrow::util::display::array_value_to_string;
-use deltalog_testkit::sample::cases;
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -29,7 +28,7 @@ fn maybe() -> impl Strategy<Value = Option<i64>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(400)))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn whole_numbers_overflow_exactly_where_they_must(a in maybe(), b in maybe()) {
