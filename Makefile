@@ -213,7 +213,7 @@ STRESS_LOAD ?= 4
 STRESS_AT_ONCE ?= 1
 STRESS_TESTS ?= test-rust test-datafusion-quick test-wheel
 
-# On such a machine a test may take ten times as long, and a test of Spark that exceeds its limit ends the run.
+# On such a machine a test may take six times as long. A test of Spark that exceeds its limit ends the run.
 .PHONY: stress
 stress: ## run the tests ten times beside a load of four processes; lists the tests that have failed
 	STRESS=1 PYTEST_TIMEOUT=$${PYTEST_TIMEOUT:-1800} WHEEL_PROFILE=$${WHEEL_PROFILE:-dev} \

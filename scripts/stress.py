@@ -4,8 +4,8 @@
 
 Each command is run by a shell. While it runs, other processes keep the machine busy: other rounds, if several run
 at once, and loops. If a test fails in one of many rounds, it probably waits for a time instead of a condition, or
-shares a port or a directory. The output of each command is kept in `.cache/stress`. In each round,
-`DELTALOG_CRASHED_TABLES` names another directory, because all rounds share the build directory.
+shares a port or a directory. The output of each command is kept in `.cache/stress`. If several rounds
+run at once, `DELTALOG_CRASHED_TABLES` names another directory for each, because they share the build directory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,23 +48,29 @@ def failures(output: str) -> set[str]:
     return {found["cargo"] or found["pytest"] for found in FAILED.finditer(output)}
 
 
-def run(command: str, log: Path, crashed_tables: Path) -> set[str]:
+def run(command: str, log: Path, environment: Mapping[str, str]) -> set[str]:
     """Runs a command. Returns the tests that failed, or the command itself if it fails without naming a test."""
-    environment = {**os.environ, "DELTALOG_CRASHED_TABLES": str(crashed_tables)}
     with log.open("w") as output:
         code = subprocess.run(
-            ["bash", "-c", command], stdout=output, stderr=subprocess.STDOUT, env=environment, check=False
+            ["bash", "-c", command],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **environment},
+            check=False,
         ).returncode
     return (failures(log.read_text(errors="replace")) or {command}) if code else set()
 
 
-def play(number: int, commands: Sequence[str], logs: Path) -> tuple[int, set[str], float]:
-    """Runs the commands of a round. Returns its number, what failed, and the seconds that it took."""
+def play(number: int, commands: Sequence[str], logs: Path, is_alone: bool) -> tuple[int, set[str], float]:
+    """Runs the commands of a round, beside other rounds unless it `is_alone`. Returns its number, what failed, and the
+    seconds that it took.
+    """
     start = time.monotonic()
     found: set[str] = set()
     crashed_tables = (logs / f"crashed-tables-{number}").resolve()
+    environment = {} if is_alone else {"DELTALOG_CRASHED_TABLES": str(crashed_tables)}
     for at, command in enumerate(commands):
-        found |= run(command, logs / f"round-{number}-{at}.log", crashed_tables)
+        found |= run(command, logs / f"round-{number}-{at}.log", environment)
     return number, found, time.monotonic() - start
 
 
@@ -84,7 +90,8 @@ def main() -> int:
     failed: Counter[str] = Counter()
     with load(options.load - (options.at_once - 1)), ThreadPoolExecutor(options.at_once) as pool:
         numbers = range(1, options.rounds + 1)
-        rounds = [pool.submit(play, number, options.commands, options.logs) for number in numbers]
+        is_alone = options.at_once == 1
+        rounds = [pool.submit(play, number, options.commands, options.logs, is_alone) for number in numbers]
         for ended in as_completed(rounds):
             number, found, took = ended.result()
             failed.update(found)

@@ -69,9 +69,18 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     """Ends the run if a test of Spark exceeds its time. The answer to the call that was interrupted is still on its way
     from the JVM, and the tests that follow would take it for an answer to calls of their own.
     """
-    is_interrupted = call.excinfo is not None and "from pytest-timeout" in str(call.excinfo.value)
-    if is_interrupted and not {"spark", "jvm"}.isdisjoint(getattr(item, "fixturenames", ())):
+    raised = None if call.excinfo is None else call.excinfo.value
+    if is_interrupted(raised) and not {"spark", "jvm"}.isdisjoint(getattr(item, "fixturenames", ())):
         item.session.shouldfail = f"{item.nodeid} exceeded its time, so its session cannot be used any more"
+
+
+def is_interrupted(raised: BaseException | None) -> bool:
+    """Returns whether pytest-timeout has raised an exception. A `finally` that calls Spark may have replaced it."""
+    while raised is not None:
+        if "from pytest-timeout" in str(raised):
+            return True
+        raised = raised.__cause__ or raised.__context__
+    return False
 
 
 @pytest.fixture

@@ -286,14 +286,38 @@ def test_pyarrow_does_not_run_python_while_it_reads(tmp_path: Path, monkeypatch:
     assert dataset.to_table(filter=c("a") > 1).to_pylist() == [{"a": 2}]
 
 
-def test_a_program_ends_while_pyarrow_reads_ahead(tmp_path: Path) -> None:
+@pytest.mark.parametrize("provider", [False, True], ids=["", "with a credential provider"])
+def test_a_program_ends_while_pyarrow_reads_ahead(tmp_path: Path, provider: bool) -> None:
+    """After a credential provider was passed, threads that read a stream detach from the interpreter and attach again.
+    Python lets no thread attach once it has ended.
+    """
     write_deltalake(tmp_path / "t", pa.table({"a": pa.array(["x" * 1000]).take(pa.array([0] * 200_000))}))
     code = """
-        import sys, deltalog.pyarrow
+        import contextlib, sys, deltalog.pyarrow
+        if sys.argv[2] == "True":
+            with contextlib.suppress(deltalog.DeltaError):
+                deltalog.DeltaTable(sys.argv[1] + "-none", credential_provider=lambda: None)
         next(iter(deltalog.pyarrow.dataset(sys.argv[1]).to_batches()))
     """
+    command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path / "t"), str(provider)]
+    ended = subprocess.run(command, check=False, timeout=60, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_table_can_be_read_when_the_interpreter_ends(tmp_path: Path) -> None:
+    """The function is registered before deltalog is imported, so it runs after deltalog's own."""
+    write_deltalake(tmp_path / "t", pa.table({"a": [1, 2]}))
+    code = """
+        import atexit, sys
+        def read():
+            print(pa.table(deltalog.DeltaTable(sys.argv[1]).to_arrow()).num_rows)
+        atexit.register(read)
+        import pyarrow as pa, deltalog
+        read()
+    """
     command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path / "t")]
-    assert subprocess.run(command, check=False, timeout=60).returncode == 0
+    ended = subprocess.run(command, check=False, timeout=60, capture_output=True, text=True)
+    assert (ended.stdout, ended.stderr) == ("2\n2\n", "")
 
 
 def test_a_dataset_keeps_its_version(tmp_path: Path) -> None:

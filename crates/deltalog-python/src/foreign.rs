@@ -4,7 +4,6 @@
 //! from which a call reads rows may detach the thread without PyO3, as DuckDB does while it computes, and then read a
 //! stream of this crate in the same thread. If Python were used there, which PyO3 would allow, the process would
 //! crash. Streams, checks for signals and log records therefore ask [`is_within`] before they use Python.
-//! for signals and log records ask [`is_within`] before they use Python.
 
 use std::cell::Cell;
 

@@ -20,6 +20,7 @@
 //! | `decoder` | reads rows from the bytes of a file |
 //! | `distributed` | `DistributedWrite`, `WriteTask`, `Fragment`: writes by several processes |
 //! | `encoder` | writes rows as the bytes of a file |
+//! | `ending` | keeps other threads out while the interpreter shuts down |
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
 //! | `expression` | evaluates SQL expressions on Arrow data |
 //! | `foreign` | calls of other libraries' Python code, which may detach the thread from the interpreter |
@@ -82,6 +83,7 @@ mod create;
 mod decoder;
 mod distributed;
 mod encoder;
+mod ending;
 mod error;
 mod expression;
 mod foreign;
@@ -129,7 +131,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     interpreters::check_main(module.py())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     logging::start(module)?;
-    store_options::start(module)?;
+    ending::start(module)?;
     upkeep::start(module)?;
     error::add_classes(module)?;
     panics::start(module)?;

@@ -5,14 +5,14 @@
 //! release it if there are providers ([`released`]).
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use deltalog::{CredentialProvider, Credentials, Error, ErrorKind, Result, Storage};
 use pyo3::prelude::*;
 
-use crate::{foreign, log_store};
+use crate::{ending, foreign, log_store};
 
 const MODULE: &str = "deltalog.credentials";
 
@@ -24,50 +24,6 @@ static PROVIDERS: Mutex<Vec<Weak<Provider>>> = Mutex::new(Vec::new());
 
 /// Whether any provider has been used in this process.
 static HAS_PROVIDERS: AtomicBool = AtomicBool::new(false);
-
-/// The number of threads that are currently calling a provider.
-static ASKING: AtomicUsize = AtomicUsize::new(0);
-
-/// Whether the interpreter is shutting down. From then on, no provider is called, because a shutdown is not safe
-/// while a thread of this library runs Python code.
-static IS_ENDING: AtomicBool = AtomicBool::new(false);
-
-/// The time that the interpreter waits at shutdown for running providers.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Makes the interpreter wait for running providers when it ends.
-pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let at_exit = wrap_pyfunction!(end_providers, module)?;
-    module.py().import("atexit")?.call_method1("register", (at_exit,))?;
-    Ok(())
-}
-
-#[pyfunction]
-fn end_providers(py: Python<'_>) {
-    IS_ENDING.store(true, Ordering::SeqCst);
-    let deadline = Instant::now() + EXIT_TIMEOUT;
-    py.detach(|| {
-        while ASKING.load(Ordering::SeqCst) > 0 && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    });
-}
-
-/// Counts a thread that calls a provider as long as this value exists.
-struct Asking;
-
-impl Asking {
-    fn new() -> Self {
-        ASKING.fetch_add(1, Ordering::SeqCst);
-        Self
-    }
-}
-
-impl Drop for Asking {
-    fn drop(&mut self) {
-        ASKING.fetch_sub(1, Ordering::SeqCst);
-    }
-}
 
 /// The options of a store: a mapping, or `deltalog.arguments.StoreOptions` in Python.
 #[derive(Default)]
@@ -133,7 +89,7 @@ pub(crate) fn open_storage(uri: &str, options: Option<StoreOptions>) -> Result<S
 /// Runs `work`, which may wait for a store. If this thread holds the interpreter and there are providers, releases
 /// the interpreter while `work` runs.
 pub(crate) fn released<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    if !HAS_PROVIDERS.load(Ordering::Relaxed) || foreign::is_within() {
+    if !HAS_PROVIDERS.load(Ordering::Relaxed) || foreign::is_within() || ending::has_begun() {
         return work();
     }
     let mut work = Some(work);
@@ -193,15 +149,15 @@ impl CredentialProvider for Provider {
             Ok(answer) => self.read(answer),
             Err(failure) => Err(self.failure(py, failure)),
         };
-        let _asking = Asking::new();
-        let asked = if IS_ENDING.load(Ordering::SeqCst) {
-            None
-        } else if foreign::is_within() {
-            std::thread::scope(|scope| scope.spawn(|| Python::try_attach(ask)).join().ok().flatten())
-        } else {
-            Python::try_attach(ask)
-        };
-        asked.unwrap_or_else(|| Err(Error::new(ErrorKind::Unavailable, "the interpreter is ending")))
+        let asked = ending::before(|| match foreign::is_within() {
+            // The thread that ends the interpreter must not wait for a thread that needs it.
+            _ if ending::has_begun() => None,
+            true => std::thread::scope(|scope| scope.spawn(|| Python::try_attach(ask)).join().ok().flatten()),
+            false => Python::try_attach(ask),
+        });
+        asked
+            .flatten()
+            .unwrap_or_else(|| Err(Error::new(ErrorKind::Unavailable, "the interpreter is ending")))
     }
 
     fn name(&self) -> String {

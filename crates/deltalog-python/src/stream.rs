@@ -17,6 +17,7 @@ use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 
 use crate::batch::ArrowBatch;
 use crate::call::call;
+use crate::ending;
 use crate::error::{IntoPython, is_ours, to_python};
 use crate::foreign;
 use crate::interrupts;
@@ -216,23 +217,24 @@ impl ArrowStream {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let mut batches = self.take(State::Taken)?;
+        let mut left = Some((self.take(State::Taken)?, ending::Open::new()));
         let rows = std::iter::from_fn(move || {
-            match interrupts::watched(|| caught(|| released(|| batches.next()))) {
-                // The consumer of the stream recognizes an interrupt by this text.
-                None => {
-                    batches = Box::new(std::iter::empty());
-                    Some(Err(ArrowError::ExternalError("the call was interrupted\nKeyboardInterrupt".into())))
+            let (batches, _) = left.as_mut()?;
+            let read = ending::before(|| interrupts::watched(|| caught(|| released(|| batches.next()))));
+            let failure = match read {
+                Some(Some(Ok(Some(Ok(batch))))) => {
+                    return Some(Ok(Arc::new(StructArray::from(batch)) as ArrayRef));
                 }
-                Some(Ok(None)) => None,
-                Some(Ok(Some(Ok(batch)))) => Some(Ok(Arc::new(StructArray::from(batch)) as ArrayRef)),
-                Some(Ok(Some(Err(error)))) => Some(Err(to_arrow_error(&error))),
+                Some(Some(Ok(Some(Err(error))))) => return Some(Err(to_arrow_error(&error))),
+                Some(Some(Ok(None))) => None,
                 // After a panic, no more batches can be requested.
-                Some(Err(panic)) => {
-                    batches = Box::new(std::iter::empty());
-                    Some(Err(ArrowError::ExternalError(panic.into())))
-                }
-            }
+                Some(Some(Err(panic))) => Some(panic),
+                // The consumer of the stream recognizes an interrupt by this text.
+                Some(None) => Some("the call was interrupted\nKeyboardInterrupt".to_owned()),
+                None => Some("the interpreter is ending".to_owned()),
+            };
+            left = None;
+            failure.map(|failure| Err(ArrowError::ExternalError(failure.into())))
         });
         let field = Arc::new(
             Field::new_struct("", self.schema.fields().clone(), false)

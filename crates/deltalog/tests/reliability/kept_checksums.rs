@@ -163,16 +163,14 @@ fn carry_out(storage: &Storage, steps: &[(Step, bool)]) -> u64 {
                 committed(transaction);
             }
             Step::Again => {
-                if is_described_anew(&held, &newest()) {
-                    held = newest();
-                }
+                let base = if is_described_anew(&held, &newest()) { newest() } else { held.clone() };
                 let operation = Operation::new("COMPUTE STATS");
-                let mut transaction = Transaction::new(&held, operation, &environment).unwrap();
-                for batch in held.replay_files(FileColumns::all()).unwrap() {
+                let mut transaction = Transaction::new(&base, operation, &environment).unwrap();
+                for batch in base.replay_files(FileColumns::all()).unwrap() {
                     transaction.read_files(&batch.unwrap()).unwrap();
                 }
                 let mut files: Vec<Add> =
-                    listed_files(&held, None).unwrap().into_iter().map(|file| file.add).collect();
+                    listed_files(&base, None).unwrap().into_iter().map(|file| file.add).collect();
                 for file in &mut files {
                     file.data_change = false;
                     file.stats = Some(r#"{"numRecords":3}"#.to_owned());
