@@ -8,8 +8,9 @@ use std::sync::{Arc, LazyLock};
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
 use arrow::datatypes::DataType;
 use deltalog::engine::commit::{Operation, SaveMode};
+use deltalog::engine::dml::{Request, delete};
 use deltalog::engine::protocol::StructType;
-use deltalog::{Environment, PendingWrite, Storage, WriteRequest};
+use deltalog::{Environment, PendingWrite, Snapshot, Storage, WriteRequest};
 
 /// The files of a table by path.
 pub type Files = BTreeMap<String, Vec<u8>>;
@@ -89,7 +90,8 @@ pub fn members(action: &str, member: &str) -> Vec<String> {
     found
 }
 
-/// Returns a partitioned table with a checkpoint, statistics of several types, and commits after the checkpoint.
+/// Returns a partitioned table with a checkpoint, statistics of several types, commits after the checkpoint, and a
+/// deletion vector.
 fn our_own() -> Files {
     let directory = tempfile::tempdir().unwrap();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
@@ -118,7 +120,9 @@ fn our_own() -> Files {
             WriteRequest::new(StructType::from_arrow(&batch.schema()).unwrap(), SaveMode::Append);
         if version == 0 {
             request.partition_by = Some(vec!["p".to_owned()]);
-            request.configuration = [("delta.checkpointInterval".to_owned(), "2".to_owned())].into();
+            let properties = [("delta.checkpointInterval", "2"), ("delta.enableDeletionVectors", "true")];
+            request.configuration =
+                properties.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         }
         let write = PendingWrite::begin(&storage, request, &environment).unwrap().unwrap();
         let mut writer = write.writer().unwrap();
@@ -126,8 +130,10 @@ fn our_own() -> Files {
         write.commit(writer.finish().unwrap(), Operation::new("WRITE")).unwrap();
         assert_eq!(batch.column(0).data_type(), &DataType::Int64);
     }
+    delete(&Snapshot::open(&storage, None).unwrap(), Some("n % 5 = 0"), Request::new(&environment)).unwrap();
     let mut files = Files::new();
     collect(directory.path(), directory.path(), &mut files);
+    assert!(files.keys().any(|path| path.ends_with(".bin")));
     assert!(
         files.keys().any(|path| is_checkpoint(path)) && files.contains_key("_delta_log/_last_checkpoint")
     );
