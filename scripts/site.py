@@ -19,11 +19,10 @@ from pathlib import Path, PurePosixPath
 from scripts.drawings import drawings, graph
 from scripts.reference import rust
 
-__all__ = ["DOCUMENTS", "HTML", "REFERENCE", "RUST", "build", "gather"]
+__all__ = ["DOCUMENTS", "REFERENCE", "RUST", "build", "gather"]
 
 # Zensical may empty a directory `.cache` beside its settings, so the site has a separate directory.
 SITE = Path(".cache/site")
-HTML = SITE / "html"
 
 DOCUMENTS = {
     "README.md": "index.md",
@@ -280,30 +279,33 @@ def _reference(root: Path) -> Iterator[tuple[str, str]]:
         yield page, f"# {title}\n\n" + "\n".join(f"::: deltalog.{path}\n" for path in paths)
 
 
-def build(root: Path) -> None:
-    """Gathers the pages and builds the site.
+def build(root: Path, site: Path) -> Path:
+    """Gathers the pages and builds the site in the directory `site`. Returns the directory of its HTML pages.
 
     Raises:
         ValueError: as `gather`, or Zensical or griffe report a problem; the error contains their output. Zensical
             fails for a link that leads nowhere, but not for griffe's warnings about docstrings.
     """
-    shutil.rmtree(root / SITE, ignore_errors=True)
-    gather(root, root / SITE / "pages")
-    (root / SITE / "pages" / RUST).write_text(rust.page(root), "utf-8")
-    shutil.copyfile(root / "docs" / "mkdocs.yml", root / SITE / "mkdocs.yml")
+    shutil.rmtree(site, ignore_errors=True)
+    gather(root, site / "pages")
+    (site / "pages" / RUST).write_text(rust.page(root), "utf-8")
+    configuration = (root / "docs" / "mkdocs.yml").read_text("utf-8")
+    python = (root / "python").resolve().as_posix()
+    (site / "mkdocs.yml").write_text(configuration.replace("paths: [python]", f"paths: [{python}]"), "utf-8")
     command = [sys.executable, "-m", "zensical", "build", "--strict"]
-    ran = subprocess.run(command, cwd=root / SITE, capture_output=True, text=True, check=False)
+    ran = subprocess.run(command, cwd=site, capture_output=True, text=True, check=False)
     printed = re.sub(r"\x1b\[[0-9;]*m", "", ran.stdout + ran.stderr)
     if ran.returncode or "griffe:" in printed:
         raise ValueError(printed)
+    return site / "html"
 
 
 def main() -> None:
     try:
-        build(Path.cwd())
+        html = build(Path.cwd(), SITE)
     except ValueError as error:
         sys.exit(str(error))
-    print(f"{HTML / 'index.html'} is the first page")
+    print(f"{html / 'index.html'} is the first page")
 
 
 if __name__ == "__main__":

@@ -28,9 +28,8 @@ class Loaded(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def html(root: Path) -> Path:
-    site.build(root)
-    return root / site.HTML
+def html(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return site.build(root, tmp_path_factory.mktemp("site"))
 
 
 @pytest.mark.newest
