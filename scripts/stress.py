@@ -4,8 +4,8 @@
 
 Each command is run by a shell. While it runs, other processes keep the machine busy: other rounds, if several run
 at once, and loops. If a test fails in one of many rounds, it probably waits for a time instead of a condition, or
-shares a port or a directory. The output of each command is kept in `.cache/stress`. If several rounds
-run at once, `DELTALOG_CRASHED_TABLES` names another directory for each, because they share the build directory.
+shares a port or a directory. The output of each command is kept in `.cache/stress`. If several rounds run at
+once, `DELTALOG_CRASHED_TABLES` names another directory for each, because they share the build directory.
 """
 
 from __future__ import annotations

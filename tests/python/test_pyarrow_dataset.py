@@ -286,7 +286,7 @@ def test_pyarrow_does_not_run_python_while_it_reads(tmp_path: Path, monkeypatch:
     assert dataset.to_table(filter=c("a") > 1).to_pylist() == [{"a": 2}]
 
 
-@pytest.mark.parametrize("provider", [False, True], ids=["", "with a credential provider"])
+@pytest.mark.parametrize("provider", [False, True], ids=["without a provider", "with a provider"])
 def test_a_program_ends_while_pyarrow_reads_ahead(tmp_path: Path, provider: bool) -> None:
     """After a credential provider was passed, threads that read a stream detach from the interpreter and attach again.
     Python lets no thread attach once it has ended.

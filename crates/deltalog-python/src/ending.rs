@@ -30,8 +30,8 @@ static OPEN: AtomicUsize = AtomicUsize::new(0);
 /// The longest time that the interpreter waits for other threads.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The time in which another library deals with the last batch of a stream that it has not read to its end. When this
-/// library has returned the batch, it cannot see when that is done.
+/// How long another library may still process its last batch of an unfinished stream. This library has returned the
+/// batch by then, so it cannot see when the work is done.
 const LAST_BATCH: Duration = Duration::from_millis(50);
 
 /// Makes the interpreter wait for other threads when it ends.
