@@ -304,15 +304,19 @@ def test_a_program_ends_while_pyarrow_reads_ahead(tmp_path: Path, provider: bool
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_a_table_can_be_read_when_the_interpreter_ends(tmp_path: Path) -> None:
-    """The function is registered before deltalog is imported, so it runs after deltalog's own."""
+@pytest.mark.parametrize("rows", ["pa.table(table.to_arrow())", "deltalog.pyarrow.dataset(table).to_table()"])
+def test_a_table_can_be_read_when_the_interpreter_ends(tmp_path: Path, rows: str) -> None:
+    """The function is registered before deltalog is imported, so it runs after deltalog's own. A dataset is read by
+    threads of pyarrow.
+    """
     write_deltalake(tmp_path / "t", pa.table({"a": [1, 2]}))
-    code = """
+    code = f"""
         import atexit, sys
         def read():
-            print(pa.table(deltalog.DeltaTable(sys.argv[1]).to_arrow()).num_rows)
+            table = deltalog.DeltaTable(sys.argv[1])
+            print({rows}.num_rows)
         atexit.register(read)
-        import pyarrow as pa, deltalog
+        import pyarrow as pa, deltalog, deltalog.pyarrow
         read()
     """
     command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path / "t")]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +16,8 @@ from benches.tables import Checkpointed, build
 from deltalog import DeltaTable, _internal, write_deltalake
 from deltalog.storage import cache_statistics
 
-from .s3_server import ROOT, S3Server, kinds
-from .test_processes import in_place
+from .programs import command, environment, run
+from .s3_server import S3Server, kinds
 
 URI = "s3://tables/t"
 ROWS = pa.table({"id": range(100), "text": ["text"] * 100})
@@ -52,11 +50,6 @@ def make_table(s3: S3Server, commits: int) -> None:
     for _ in range(commits):
         write_deltalake(URI, ROWS, mode="append", storage_options=s3.options())
     deltalog.upkeep.wait()
-
-
-def run(program: str) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")} if in_place() else None
-    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=120, env=environment)
 
 
 def test_open_warm_costs_a_hint_and_a_listing(s3: S3Server, counted: Count, options: dict[str, str]) -> None:
@@ -198,9 +191,7 @@ if hasattr(os, "fork"):
         os._exit(0)
     assert os.waitpid(pid, 0)[1] == 0
 """
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")} if in_place() else None
-    command = [sys.executable, "-W", "ignore", "-c", program]
-    processes = [subprocess.Popen(command, env=environment) for _ in range(2)]
+    processes = [subprocess.Popen(command(program), env=environment()) for _ in range(2)]
     assert [process.wait(120) for process in processes] == [0] * 2
     assert DeltaTable(URI, storage_options=options).count() == 100 + 6 * 10
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -17,8 +16,8 @@ import pytest
 import deltalog
 from deltalog import DeltaTable, DistributedWrite, begin_write, write_deltalake
 
-from .s3_server import ROOT, S3Server
-from .test_processes import in_place
+from . import programs
+from .s3_server import S3Server
 
 ROWS = pa.table({"id": [1, 2, 3]})
 URI = "s3://tables/t"
@@ -178,11 +177,7 @@ uri = "s3://tables/t"
 
 
 def run(s3: S3Server, program: str) -> None:
-    import json
-
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")} if in_place() else None
-    command = [sys.executable, "-W", "ignore", "-c", PROGRAM + program, json.dumps(s3.options())]
-    subprocess.run(command, check=True, timeout=120, env=environment)
+    programs.run(PROGRAM + program, json.dumps(s3.options()))
 
 
 def test_a_consumer_that_holds_the_interpreter(s3: S3Server) -> None:

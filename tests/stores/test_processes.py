@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-import deltalog
 from deltalog import DeltaTable, write_deltalake
 
-from .s3_server import ROOT, S3Server
+from .programs import run
+from .s3_server import S3Server
 
 ROWS = pa.table({"id": [1, 2, 3]})
 URI = "s3://tables/t"
@@ -44,13 +41,7 @@ for child in range(3):
 table.update_incremental()
 assert table.version() == 3 and table.count() == 12
 """
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")} if in_place() else None
-    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=120, env=environment)
-
-
-def in_place() -> bool:
-    """Returns whether the package is imported from the checkout, not from an installed wheel."""
-    return (ROOT / "python" / "deltalog").samefile(Path(deltalog.__file__).parent)
+    run(program)
 
 
 def test_below_an_event_loop(s3: S3Server) -> None:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import quote
 
-from .s3_server import ROOT, S3Server, error, rule
-from .test_processes import in_place
+from .programs import environment
+from .s3_server import S3Server, error, rule
 
 SECRETS = {"aws_secret_access_key": "canary+secret/key", "aws_session_token": "canary/session=token"}
 
@@ -130,16 +129,13 @@ def test_no_output_contains_a_secret(s3: S3Server, tmp_path: Path) -> None:
     s3.set(secret_key=SECRETS["aws_secret_access_key"], session_token=SECRETS["aws_session_token"])
     options = {**s3.options(), **SECRETS}
     s3.faults(rule(error("SlowDown"), when={"every": 7}), rule("close_after", "put", when={"every": 5}))
-    environment = dict(os.environ)
-    if in_place():
-        environment["PYTHONPATH"] = str(ROOT / "python")
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, tmp_path],
         input=json.dumps(options) + "\n",
         capture_output=True,
         text=True,
         timeout=300,
-        env=environment,
+        env=environment(),
     )
     seen = done.stdout + done.stderr
     assert done.returncode == 0, seen

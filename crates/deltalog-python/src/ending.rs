@@ -3,74 +3,126 @@
 //! Python waits at its end for threads of the program, but not for threads of other libraries, which read ahead or
 //! call a provider of credentials. A shutdown is not safe while they are at work:
 //!
-//! - A thread that is to run Python after the shutdown has begun waits forever, and the process with it.
+//! - A thread that is to attach to the interpreter after the shutdown has begun waits forever, and the process with it.
+//!   A thread that was running Python code then may end the process.
 //! - pyarrow destroys its thread pools one after the other. It crashes if a thread of one pool then passes a batch to
 //!   another pool.
 //!
-//! At its end, the interpreter therefore waits a moment until no other thread is in this library. From then on, other
-//! threads get an error instead of a batch, so that they soon end by themselves. The thread that ends the interpreter
-//! can still read: functions that a program has registered with `atexit` run on it.
+//! At its end, the interpreter therefore waits until no other thread is in this library. Threads that read a stream
+//! stop soon, even if they wait for a store, because their reads check for the end as other calls check for Ctrl-C.
+//! From then on, other threads get an error instead of a batch. Two kinds of reads still work, for functions that a
+//! program has registered with `atexit`: those of the thread that ends the interpreter, and those of streams that this
+//! thread has passed to another library since.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::ThreadId;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use deltalog::engine::interrupt::Look;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-/// The thread that ends the interpreter, once it has begun to.
-static ENDING: OnceLock<ThreadId> = OnceLock::new();
+/// Whether the interpreter has begun to end.
+static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 
 /// The number of threads that are currently in this library.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 
-/// The number of streams that another library has taken and not read to their end.
+/// The number of streams that other libraries have taken and not yet released.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// The longest time that the interpreter waits for other threads.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// The longest time that the interpreter waits for other threads. Only providers, and the reading of very large
+/// batches, may need more than a moment.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long another library may still process its last batch of an unfinished stream. This library has returned the
-/// batch by then, so it cannot see when the work is done.
+/// The interval at which the wait checks for signals.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// How long another library may still process what it got last from a stream that it has not released. This library
+/// has returned the batch by then, so it cannot see when the work is done.
 const LAST_BATCH: Duration = Duration::from_millis(50);
+
+thread_local! {
+    /// Whether this thread ends the interpreter.
+    static IS_HERE: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Makes the interpreter wait for other threads when it ends.
 pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let at_exit = wrap_pyfunction!(end, module)?;
-    module.py().import("atexit")?.call_method1("register", (at_exit,))?;
+    let py = module.py();
+    py.import("atexit")?.call_method1("register", (wrap_pyfunction!(end, module)?,))?;
+    // Not every operating system can fork.
+    if let Some(register) = py.import("os")?.getattr_opt("register_at_fork")? {
+        let hooks = PyDict::new(py);
+        hooks.set_item("after_in_child", wrap_pyfunction!(forked, module)?)?;
+        register.call((), Some(&hooks))?;
+    }
     Ok(())
 }
 
+/// Waits when the interpreter ends. Ctrl-C ends the wait.
 #[pyfunction]
-fn end(py: Python<'_>) {
-    ENDING.get_or_init(|| std::thread::current().id());
+fn end(py: Python<'_>) -> PyResult<()> {
+    IS_HERE.set(true);
+    HAS_BEGUN.store(true, Ordering::SeqCst);
     let deadline = Instant::now() + EXIT_TIMEOUT;
-    py.detach(|| {
-        while INSIDE.load(Ordering::SeqCst) > 0 && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(1));
+    while py.detach(|| !are_outside(deadline.min(Instant::now() + SLICE))) && Instant::now() < deadline {
+        py.check_signals()?;
+    }
+    if OPEN.load(Ordering::SeqCst) > 0 {
+        py.detach(|| std::thread::sleep(LAST_BATCH));
+    }
+    Ok(())
+}
+
+/// Waits until no other thread is in this library. Returns `false` if there still is one at the `deadline`.
+fn are_outside(deadline: Instant) -> bool {
+    while INSIDE.load(Ordering::SeqCst) > 0 {
+        if Instant::now() >= deadline {
+            return false;
         }
-        if OPEN.load(Ordering::SeqCst) > 0 {
-            std::thread::sleep(LAST_BATCH);
-        }
-    });
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+/// Starts counting anew in a forked child, which has none of its parent's other threads.
+#[pyfunction]
+fn forked() {
+    INSIDE.store(0, Ordering::SeqCst);
+    OPEN.store(0, Ordering::SeqCst);
+    HAS_BEGUN.store(false, Ordering::SeqCst);
+    IS_HERE.set(false);
 }
 
 /// Returns whether the interpreter has begun to end.
 pub(crate) fn has_begun() -> bool {
-    ENDING.get().is_some()
+    HAS_BEGUN.load(Ordering::SeqCst)
 }
 
-/// Returns whether this thread ends the interpreter.
-fn is_here() -> bool {
-    ENDING.get().is_some_and(|thread| *thread == std::thread::current().id())
+/// Returns whether another thread has begun to end the interpreter.
+pub(crate) fn is_elsewhere() -> bool {
+    has_begun() && !IS_HERE.get()
 }
 
-/// Counts a thread that is in this library as long as this value exists.
-struct Inside;
+/// Is counted as long as this value exists. In a forked child, what its parent has counted does not count.
+struct Counted {
+    count: &'static AtomicUsize,
+    process: u32,
+}
 
-impl Drop for Inside {
+impl Counted {
+    fn new(count: &'static AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self { count, process: std::process::id() }
+    }
+}
+
+impl Drop for Counted {
     fn drop(&mut self) {
-        INSIDE.fetch_sub(1, Ordering::SeqCst);
+        if self.process == std::process::id() {
+            self.count.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 }
 
@@ -78,23 +130,30 @@ impl Drop for Inside {
 /// interpreter.
 pub(crate) fn before<T>(work: impl FnOnce() -> T) -> Option<T> {
     // The thread is counted before the check, so that the interpreter waits if the check sees no end.
-    INSIDE.fetch_add(1, Ordering::SeqCst);
-    let _inside = Inside;
-    (!has_begun() || is_here()).then(work)
+    let _inside = Counted::new(&INSIDE);
+    (!is_elsewhere()).then(work)
 }
 
-/// Counts a stream that another library has taken, as long as this value exists.
-pub(crate) struct Open(());
+/// A stream that another library has taken and not yet released.
+pub(crate) struct Open {
+    _counted: Counted,
+    /// Whether the interpreter had begun to end when the thread that ends it passed on this stream.
+    is_late: bool,
+}
 
 impl Open {
     pub(crate) fn new() -> Self {
-        OPEN.fetch_add(1, Ordering::SeqCst);
-        Self(())
+        Self { _counted: Counted::new(&OPEN), is_late: IS_HERE.get() }
     }
-}
 
-impl Drop for Open {
-    fn drop(&mut self) {
-        OPEN.fetch_sub(1, Ordering::SeqCst);
+    /// Calls `read`, for which the end of the interpreter waits. Returns `None` if threads may no longer read this
+    /// stream.
+    pub(crate) fn before<T>(&self, read: impl FnOnce() -> T) -> Option<T> {
+        if self.is_late { Some(read()) } else { before(read) }
+    }
+
+    /// Returns the function with which reads of this stream check whether they should stop.
+    pub(crate) fn look(&self) -> Option<Look> {
+        (!self.is_late).then_some(is_elsewhere)
     }
 }

@@ -144,20 +144,23 @@ fn told(py: Python<'_>, raised: &PyErr, class: &str, text: String) -> PyResult<P
     Ok(raised.clone_ref(py))
 }
 
-/// Calls `work` on behalf of the consumer of a stream. Returns `None` if it was interrupted.
+/// Calls `work` on behalf of the consumer of a stream. Returns `None` if it was interrupted: on the main thread by a
+/// signal, on other threads if `elsewhere` says that they should stop.
 ///
 /// If the thread is already within a call of this crate, `work` is part of that call.
-pub(crate) fn watched<T>(work: impl FnOnce() -> T) -> Option<T> {
-    let look = known_look().filter(|_| !interrupt::is_within_call() && !foreign::is_within());
+pub(crate) fn watched<T>(elsewhere: Option<Look>, work: impl FnOnce() -> T) -> Option<T> {
+    let is_own = !interrupt::is_within_call();
+    let signals = known_look().filter(|_| is_own && !foreign::is_within());
     // The consumer may ask for one batch after another without returning to Python.
-    let output = match look.filter(|_| is_time_to_look()).is_some_and(|look| look()) {
+    let output = match signals.filter(|_| is_time_to_look()).is_some_and(|look| look()) {
         true => None,
         false => {
+            let look = signals.or(elsewhere.filter(|_| is_own));
             let (output, Watched { is_interrupted, .. }) = interrupt::watched(look, work);
             (!is_interrupted).then_some(output)
         }
     };
-    if look.is_some()
+    if signals.is_some()
         && output.is_none()
         && let Some(raised) = RAISED.take()
     {

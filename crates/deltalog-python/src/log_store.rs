@@ -55,10 +55,11 @@ impl PythonLogStore {
         arguments: impl for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyTuple>>,
         answer: impl for<'py> FnOnce(Bound<'py, PyAny>) -> PyResult<T>,
     ) -> Result<T> {
-        Python::attach(|py| {
+        let called = Python::try_attach(|py| {
             let called = arguments(py).and_then(|arguments| self.0.bind(py).call_method1(method, arguments));
             called.and_then(answer).map_err(|exception| failed(py, method, exception))
-        })
+        });
+        called.unwrap_or_else(|| Err(Error::new(ErrorKind::Unavailable, "the interpreter is ending")))
     }
 }
 

@@ -80,7 +80,12 @@ impl Log for Bridge {
             line: record.line(),
         });
         match IS_FREE.get() && !foreign::is_within() {
-            true => Python::attach(deliver_pending).unwrap_or_else(|stop| STOP.set(Some(stop))),
+            // The interpreter may be shutting down, in which case no record can be delivered.
+            true => {
+                if let Some(Err(stop)) = Python::try_attach(deliver_pending) {
+                    STOP.set(Some(stop));
+                }
+            }
             false => deliver_on_thread(),
         }
     }

@@ -8,6 +8,7 @@ use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::error::ArrowError;
 use deltalog::Error;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
@@ -46,7 +47,7 @@ impl Several {
 
     /// Opens the next item.
     fn advance(&mut self) -> PyResult<bool> {
-        Python::attach(|py| {
+        let advanced = Python::try_attach(|py| {
             let next = foreign::calling(|| self.items.bind(py).clone().next());
             let Some(item) = next.transpose()? else { return Ok(false) };
             self.opened += 1;
@@ -63,7 +64,8 @@ impl Several {
                 ));
             }
             Ok(true)
-        })
+        });
+        advanced.unwrap_or_else(|| Err(PyRuntimeError::new_err("the interpreter is ending")))
     }
 }
 

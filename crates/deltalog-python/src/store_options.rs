@@ -89,7 +89,7 @@ pub(crate) fn open_storage(uri: &str, options: Option<StoreOptions>) -> Result<S
 /// Runs `work`, which may wait for a store. If this thread holds the interpreter and there are providers, releases
 /// the interpreter while `work` runs.
 pub(crate) fn released<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    if !HAS_PROVIDERS.load(Ordering::Relaxed) || foreign::is_within() || ending::has_begun() {
+    if !HAS_PROVIDERS.load(Ordering::Relaxed) || foreign::is_within() || ending::is_elsewhere() {
         return work();
     }
     let mut work = Some(work);

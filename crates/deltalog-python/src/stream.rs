@@ -217,10 +217,13 @@ impl ArrowStream {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let mut left = Some((self.take(State::Taken)?, ending::Open::new()));
+        let mut left = Some(self.take(State::Taken)?);
+        // The stream stays open until its consumer releases it, because the consumer may still process its end.
+        let open = ending::Open::new();
         let rows = std::iter::from_fn(move || {
-            let (batches, _) = left.as_mut()?;
-            let read = ending::before(|| interrupts::watched(|| caught(|| released(|| batches.next()))));
+            let batches = left.as_mut()?;
+            let read =
+                open.before(|| interrupts::watched(open.look(), || caught(|| released(|| batches.next()))));
             let failure = match read {
                 Some(Some(Ok(Some(Ok(batch))))) => {
                     return Some(Ok(Arc::new(StructArray::from(batch)) as ArrayRef));
@@ -230,8 +233,10 @@ impl ArrowStream {
                 // After a panic, no more batches can be requested.
                 Some(Some(Err(panic))) => Some(panic),
                 // The consumer of the stream recognizes an interrupt by this text.
-                Some(None) => Some("the call was interrupted\nKeyboardInterrupt".to_owned()),
-                None => Some("the interpreter is ending".to_owned()),
+                Some(None) if !ending::is_elsewhere() => {
+                    Some("the call was interrupted\nKeyboardInterrupt".to_owned())
+                }
+                Some(None) | None => Some("the interpreter is ending".to_owned()),
             };
             left = None;
             failure.map(|failure| Err(ArrowError::ExternalError(failure.into())))
