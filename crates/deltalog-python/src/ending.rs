@@ -10,9 +10,9 @@
 //!
 //! At its end, the interpreter therefore waits until no other thread is in this library. Threads that read a stream
 //! stop soon, even if they wait for a store, because their reads check for the end as other calls check for Ctrl-C.
-//! From then on, other threads get an error instead of a batch. Two kinds of reads still work, for functions that a
-//! program has registered with `atexit`: those of the thread that ends the interpreter, and those of streams that this
-//! thread has passed to another library since.
+//! From then on, other threads get an error instead of a batch. For functions that a program has registered with
+//! `atexit`, the thread that ends the interpreter can still read, and another library can read the streams that this
+//! thread passes to it.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -86,7 +86,7 @@ fn are_outside(deadline: Instant) -> bool {
     true
 }
 
-/// Starts counting anew in a forked child, which has none of its parent's other threads.
+/// Sets everything back in a forked child, which has none of its parent's other threads.
 #[pyfunction]
 fn forked() {
     INSIDE.store(0, Ordering::SeqCst);
