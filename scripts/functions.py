@@ -91,7 +91,7 @@ SECTIONS: list[tuple[str, str, list[tuple[str, str]]]] = [
         "",
         [
             ("`a + b`, `a - b`, `a * b`", "2 + 3 * 4"),
-            ("`a / b`, never a whole number", "7 / 2"),
+            ("`a / b`, never of an integer type", "7 / 2"),
             ("`a DIV b`, `div(a, b)`", "7 DIV 2"),
             ("`a % b`, `mod(a, b)`, with the sign of `a`", "-7 % 3"),
             ("`pmod(a, b)`, with the sign of `b`", "pmod(-7, 3)"),

@@ -214,7 +214,7 @@ def store_argument(
     if not is_provider(credential_provider):
         raise hinted(
             InvalidArgumentError(
-                f"credential_provider cannot be an object of the type {type(credential_provider).__name__}"
+                f"credential_provider cannot be an object of type {type(credential_provider).__name__}"
             ),
             f"pass a function, or an object of boto3, azure-identity or google-auth: {EXPECTED}",
         )
@@ -235,7 +235,7 @@ def _storage_options(options: object) -> dict[str, str]:
     hint = "pass a dictionary of strings to strings, such as {'aws_region': 'eu-west-1'}"
     if not isinstance(options, Mapping):
         raise hinted(
-            InvalidArgumentError(f"storage_options cannot be an object of the type {type(options).__name__}"),
+            InvalidArgumentError(f"storage_options cannot be an object of type {type(options).__name__}"),
             hint,
         )
     pairs = dict(options)
@@ -295,9 +295,7 @@ def stream_argument(data: object, name: str = "data") -> ArrowData:
 
 def _ensure_arrow(data: object, name: str) -> None:
     if not (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
-        refused = (
-            f"{name} cannot be an object of the type {type(data).__name__}: it has no __arrow_c_stream__"
-        )
+        refused = f"{name} cannot be an object of type {type(data).__name__}: it has no __arrow_c_stream__"
         raise hinted(
             InvalidArgumentError(refused),
             "pass a pyarrow table, a polars or pandas 3 frame, or similar data, or a list or generator of batches",

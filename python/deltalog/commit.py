@@ -26,7 +26,7 @@ class Transaction:
     """The time of the update in milliseconds since the epoch; by default the time of the commit."""
 
     def __post_init__(self) -> None:
-        whole_argument(self.version, "version", "a whole number of 64 bits")
+        whole_argument(self.version, "version", "a 64-bit integer")
         if self.last_updated is not None:
             whole_argument(self.last_updated, "last_updated", "milliseconds since the epoch")
 

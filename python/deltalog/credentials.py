@@ -126,7 +126,7 @@ def _read(source: Any) -> Answer:
     if isinstance(source, tuple) and len(source) == 2 and isinstance(source[0], Mapping):
         return _of_mapping(source[0], _end(source[1]))
     _not_awaited(source)
-    raise NotCredentialsError(f"an object of the type {type(source).__name__}")
+    raise NotCredentialsError(f"an object of type {type(source).__name__}")
 
 
 def _is_googles(source: object) -> bool:
@@ -184,7 +184,7 @@ def _access_key(key: object, secret: object, token: object) -> Answer:
 
 def _text(value: object, what: str) -> str:
     if not isinstance(value, str):
-        raise NotCredentialsError(f"a {what} of the type {type(value).__name__}, which is not a string")
+        raise NotCredentialsError(f"a {what} of type {type(value).__name__}, which is not a string")
     return value
 
 
@@ -202,7 +202,7 @@ def _end(value: object) -> float | None:
         return (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).timestamp()
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e12:
         return float(value)
-    raise NotCredentialsError(f"an expiry time of the type {type(value).__name__}")
+    raise NotCredentialsError(f"an expiry time of type {type(value).__name__}")
 
 
 def _not_awaited(value: Any) -> Any:

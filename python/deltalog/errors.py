@@ -84,9 +84,9 @@ def shown(value: object) -> str:
     except Exception:  # noqa: BLE001 (code of users, and another error is on its way)
         is_whole = False
     if not is_whole:
-        return f"an object of the type {type(value).__name__}"
+        return f"an object of type {type(value).__name__}"
     text = " ".join(text.split())
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… (of the type {type(value).__name__})"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… (of type {type(value).__name__})"
 
 
 _SHOWN = 80

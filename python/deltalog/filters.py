@@ -93,7 +93,7 @@ def _spelled(value: Any) -> Any:
 
 
 def value_as_sql(value: Any, kind: DataType | None, name: str) -> str:
-    """Returns a Python value as SQL, for the column `name` of the type `kind`.
+    """Returns a Python value as SQL, for the column `name` of type `kind`.
 
     A list or tuple becomes an array; if the column is a map, it must contain pairs of key and value. A dict becomes a
     map if the column is a map, and otherwise a struct.
@@ -187,7 +187,7 @@ def _text(text: str, kind: str, condition: Any) -> str:
         elif kind.startswith("decimal"):
             number = Decimal(text)
     except (ValueError, ArithmeticError) as error:
-        refused = InvalidArgumentError(f"the string in {shown(condition)} is not a value of the type {kind}")
+        refused = InvalidArgumentError(f"the string in {shown(condition)} is not a value of type {kind}")
         raise hinted(refused, f"pass a {kind}, or a string that represents one") from error
     if number is not None:
         return _literal(number, kind, condition)

@@ -141,9 +141,9 @@ class Identity:
     """Whether writers may set values explicitly."""
 
     def __post_init__(self) -> None:
-        whole_argument(self.start, "start", "a whole number of 64 bits")
-        if whole_argument(self.step, "step", "a whole number of 64 bits, not 0") == 0:
-            raise wrong_argument("step", self.step, "a whole number of 64 bits, not 0")
+        whole_argument(self.start, "start", "a 64-bit integer")
+        if whole_argument(self.step, "step", "a nonzero 64-bit integer") == 0:
+            raise wrong_argument("step", self.step, "a nonzero 64-bit integer")
 
 
 @checks_arguments

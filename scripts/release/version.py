@@ -105,7 +105,9 @@ def current(root: Path) -> Version:
         listed = ", ".join(
             f"{version} in {' and '.join(sorted(set(files)))}" for version, files in found.items()
         )
-        raise RefusedError(f"the places of the version differ: {listed}; make them equal first")
+        raise RefusedError(
+            f"the files differ in the version: {listed}; set the same version in all of them first"
+        )
     return Version.parse(next(iter(found)))
 
 

@@ -89,7 +89,7 @@ def test_properties_that_cannot_be(
         (lambda: CommitProperties({"x": float("nan")}), "no JSON form"),
         (lambda: CommitProperties({"x": object()}), "no JSON form"),
         (lambda: CommitProperties({1: "x"}), "a key of custom_metadata"),  # type: ignore[dict-item]
-        (lambda: Transaction("a", 2**63), "a whole number of 64 bits"),
+        (lambda: Transaction("a", 2**63), "a 64-bit integer"),
         (lambda: recorded(("a", 1)), "pass a Transaction"),
     ],
 )

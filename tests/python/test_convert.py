@@ -213,7 +213,7 @@ def test_wrong_input_is_refused_with_the_paths(partitioned: Path, tmp_path: Path
     pq.write_table(pa.table({"id": [1]}), other / "a.parquet")
     pq.write_table(pa.table({"id": ["text"]}), other / "b.parquet")
     with pytest.raises(
-        SchemaMismatchError, match=r"'id' is of the type long in a\.parquet, and of the type string in b"
+        SchemaMismatchError, match=r"'id' is of type long in a\.parquet, and of type string in b"
     ):
         convert_to_delta(other)
     (other / "b.parquet").write_text("text")

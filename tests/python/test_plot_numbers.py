@@ -115,8 +115,8 @@ def test_columns_that_have_an_overlap(tmp_path: Path) -> None:
     for column, message in (
         ("nope", r"there is no column 'nope'.*pass one of a\.b, p, s, l"),
         ("p.x", "there is no column 'p.x'"),
-        ("s", "is of the type struct, which has no order"),
-        ("l", "is of the type array, which has no order"),
+        ("s", "is of type struct, which has no order"),
+        ("l", "is of type array, which has no order"),
         (3, "column cannot be 3"),
     ):
         with pytest.raises(InvalidArgumentError, match=message):

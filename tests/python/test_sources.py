@@ -82,7 +82,7 @@ def test_what_a_generator_raises_is_the_cause(tmp_path: Path) -> None:
         (iter([FIRST, "x"]), "item 2 of the data has the type str"),
         ([FIRST, SECOND.select(["s", "id"])], "item 2 of the data does not have the columns"),
         ([FIRST, SECOND.select(["id"])], "item 2 of the data does not have the columns"),
-        ({"id": [1]}, "data cannot be an object of the type dict"),
+        ({"id": [1]}, "data cannot be an object of type dict"),
         (pa.array([1, 2]), "not an Arrow stream of rows"),
     ],
     ids=str,

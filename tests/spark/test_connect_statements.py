@@ -171,8 +171,8 @@ print(counted.update("id = 20", {{"id": "30"}}).collect()[0].num_affected_rows)
     lines = client(server[0], tmp_path, code)
     failed = [("InvalidArgumentError", "MERGE_CARDINALITY_VIOLATION"), ("", "boom")]
     refused = [
-        ("", "a value of the type bigint does not fit the column p (int): 5000000001"),
-        ("SchemaMismatchError", "a value of the type string cannot be stored in the column p"),
+        ("", "a value of type bigint does not fit the column p (int): 5000000001"),
+        ("SchemaMismatchError", "a value of type string cannot be stored in the column p"),
         ("InvalidArgumentError", "has no column nothing; it has id, p, s"),
         ("InvalidArgumentError", "the column S is assigned twice"),
         ("InvalidArgumentError", "INVALID_NON_DETERMINISTIC_EXPRESSIONS"),

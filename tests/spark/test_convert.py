@@ -99,7 +99,7 @@ def test_the_verb_returns_the_table(spark: SparkSession, tmp_path: Path) -> None
 def test_what_cannot_be_converted_is_named(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "rows"
     written(spark, path)
-    with pytest.raises(InvalidArgumentError, match="is not of the type integer of the column 'city'"):
+    with pytest.raises(InvalidArgumentError, match="is not of type integer, the type of the column 'city'"):
         spark.sql(f"CONVERT TO DELTA parquet.`{path}` PARTITIONED BY (city INT, day DATE)")
     with pytest.raises(InvalidArgumentError, match="'day': city="):
         spark.sql(f"CONVERT TO DELTA parquet.`{path}` PARTITIONED BY (city STRING)")

@@ -27,7 +27,7 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         (KEYS, OPTIONS),
         ({**KEYS, "fs.s3a.session.token": "token"}, {**OPTIONS, "aws_session_token": "token"}),
         ({"fs.s3a.access.key": "key"}, {}),
-        # A setting for a bucket has precedence over the setting for all buckets.
+        # A setting for a bucket takes precedence over the setting for all buckets.
         ({**KEYS, "fs.s3a.bucket.b.access.key": "other"}, {**OPTIONS, "aws_access_key_id": "other"}),
         ({**KEYS, "fs.s3a.bucket.c.access.key": "other"}, OPTIONS),
         ({"fs.s3a.endpoint.region": "eu-west-1"}, {"aws_region": "eu-west-1"}),

@@ -160,8 +160,8 @@ def test_statements_that_create_tables_record_both(spark: SparkSession, path: st
     [
         ({"txnAppId": "a"}, "txnAppId is set without txnVersion"),
         ({"txnVersion": "1"}, "txnVersion is set without txnAppId"),
-        ({"txnAppId": "a", "txnVersion": "one"}, "txnVersion must be a whole number of 64 bits, not 'one'"),
-        ({"txnAppId": "a", "txnVersion": str(2**63)}, "whole number of 64 bits"),
+        ({"txnAppId": "a", "txnVersion": "one"}, "txnVersion must be a 64-bit integer, not 'one'"),
+        ({"txnAppId": "a", "txnVersion": str(2**63)}, "64-bit integer"),
     ],
 )
 def test_an_application_has_a_name_and_a_version(

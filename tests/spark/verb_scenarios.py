@@ -71,7 +71,7 @@ def merge_from_itself(spark: SparkSession, table: Any) -> DataFrame:
 
 
 def delete_matches(spark: SparkSession, table: Any) -> DataFrame:
-    """Merges a source where two rows match the same row, which may be deleted twice."""
+    """Merges a source in which two rows match the same row of the table. This is allowed if the only clause deletes."""
     given = source(spark)
     result: DataFrame = (
         table.alias("t")

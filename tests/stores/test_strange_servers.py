@@ -124,7 +124,9 @@ def azure(asked: str, **more: str) -> tuple[str, dict[str, str]]:
 
 
 def places(asked: str, other: str) -> dict[str, tuple[str, dict[str, str]]]:
-    """Returns tables in stores in which `asked` receives the first request. Requests for them contain a secret."""
+    """Returns the location and the options of a table for each kind of store and credentials. `asked` receives the
+    first request, and requests contain a secret.
+    """
     oauth = {
         "azure_storage_client_id": "id",
         "azure_storage_client_secret": SECRET,

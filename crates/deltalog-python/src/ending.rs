@@ -86,7 +86,7 @@ fn are_outside(deadline: Instant) -> bool {
     true
 }
 
-/// Sets everything back in a forked child, which has none of its parent's other threads.
+/// Resets the counts and flags in a forked child, which has none of its parent's other threads.
 #[pyfunction]
 fn forked() {
     INSIDE.store(0, Ordering::SeqCst);

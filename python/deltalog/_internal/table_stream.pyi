@@ -19,7 +19,8 @@ class TableStream:
     def start(self) -> int | None:
         """Returns the version of the commit with which the stream begins; None if it begins with a snapshot."""
     def latest(self, start: str | None, limits: StreamLimits) -> str | None:
-        """Returns the offset at the end of the batch that begins at `start`, or at the beginning of the stream.
+        """Returns the offset at the end of the batch that begins at `start`. If `start` is None, the batch begins where
+        the stream begins.
 
         Returns `start` itself if there are no new rows.
         """

@@ -195,7 +195,7 @@ class Options:
 
     @property
     def statement(self) -> str | None:
-        """The statement, as JSON, whose rows are written, under Spark Connect."""
+        """Under Spark Connect, the statement whose rows are written, as JSON."""
         return self.values.get(_STATEMENT)
 
     @property

@@ -140,9 +140,9 @@ class DeltalogDataSource(DataSource):
         return self._schema_of(snapshot)
 
     def _feed(self) -> Snapshot:
-        """Returns the version whose columns a change data feed has.
+        """Returns the snapshot that determines the columns of the change data feed.
 
-        Spark does not tell whether a batch query or a stream will read the columns.
+        Spark does not say whether a batch query or a stream will read the columns.
         """
         try:
             changes = self._changes()

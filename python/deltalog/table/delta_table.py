@@ -448,7 +448,7 @@ class DeltaTable(
         snapshot = opened.snapshot
         if provider is not None and is_foreign(provider):
             refused = UnsupportedFeatureError(
-                f"a table with credentials of the type {type(provider).__name__} cannot be pickled, because they may "
+                f"a table with credentials of type {type(provider).__name__} cannot be pickled, because they may "
                 "hold secrets"
             )
             raise hinted(refused, "pass a function that makes them as credential_provider")

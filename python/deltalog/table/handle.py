@@ -258,8 +258,8 @@ def caught_up(opened: Opened) -> Opened:
 
 
 def _settled(opened: Opened) -> Opened:
-    """Does the same as `caught_up`, if versions of other writers after `seen` have changed the table. The table's own
-    commits after these versions are then forgotten.
+    """Catches up like `caught_up`, and moves `seen` to the last version before another writer changed the table. The
+    list of the table's own commits is then no longer needed.
     """
     opened = caught_up(opened)
     if opened.seen == opened.snapshot.version:

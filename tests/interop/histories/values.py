@@ -48,7 +48,7 @@ def draw_partition_value(rng: random.Random, kind: pa.DataType) -> Any:
 
 
 def draw(rng: random.Random, kind: pa.DataType, *, nulls: float = 0.2) -> Any:
-    """Draws a value of the type `kind`; at each level it is None with the probability `nulls`."""
+    """Draws a value of type `kind`; at each level it is None with the probability `nulls`."""
     if rng.random() < nulls:
         return None
     if pa.types.is_struct(kind):
@@ -82,4 +82,4 @@ def _scalar(rng: random.Random, kind: pa.DataType) -> Any:
     if pa.types.is_timestamp(kind):
         time = rng.choice(TIMES)
         return time if kind.tz is None else time.replace(tzinfo=UTC)
-    raise TypeError(f"no values of the type {kind}")
+    raise TypeError(f"no values of type {kind}")

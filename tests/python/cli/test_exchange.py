@@ -113,7 +113,7 @@ def given(monkeypatch: pytest.MonkeyPatch, text: str | bytes) -> None:
     ("form", "text", "line", "message"),
     [
         ("csv", "id,price\n1,1.10\n1.5,2\n", 3, "column 'id': '1.5' is not a whole number"),
-        ("csv", "id,price\n9223372036854775808,1\n", 2, "is not a number of 64 bits"),
+        ("csv", "id,price\n9223372036854775808,1\n", 2, "is not a 64-bit number"),
         ("csv", "id,price\n1,1.239\n", 2, "more digits after the point than decimal(10,2)"),
         ("csv", 'id,price\n"",1\n', 2, "column 'id': '' is not a number"),
         ("csv", "id,price\n1\n", 2, "there are 1 values for 2 columns"),
@@ -127,7 +127,7 @@ def given(monkeypatch: pytest.MonkeyPatch, text: str | bytes) -> None:
         ("csv", "", None, "there is no first line"),
         ("jsonl", '{"id":1}\n\n{"id":1.5}\n', 3, "column 'id': '1.5' is not a whole number"),
         ("jsonl", '{"id":1,"price":"1.239"}\n', 1, "more digits"),
-        ("jsonl", '{"id":true}\n', 1, "'true' is not a number of 64 bits"),
+        ("jsonl", '{"id":true}\n', 1, "'true' is not a 64-bit number"),
         ("jsonl", '{"id":1,"cost":2}\n', 1, "there is no column 'cost'"),
         ("jsonl", '{"id":1,"id":2}\n', 1, "column 'id': it occurs twice"),
         ("jsonl", '{"id":1}{"id":2}\n', 1, "something after the object"),

@@ -121,8 +121,8 @@ public class Watch {
   }
 
   /**
-   * Makes a call in another thread. "held" is answered when the step allows it, "paired" when there
-   * are two such calls, and "quick" at once.
+   * Calls a method in another thread. "held" is answered when the step allows it, "paired" when two
+   * such calls have arrived, and "quick" immediately.
    */
   private static Thread call(String name, String method) {
     return daemon(

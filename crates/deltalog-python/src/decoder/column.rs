@@ -234,7 +234,7 @@ impl Column {
             Values::Byte(_) => "a number of 8 bits",
             Values::Short(_) => "a number of 16 bits",
             Values::Integer(_) => "a number of 32 bits",
-            Values::Long(_) => "a number of 64 bits",
+            Values::Long(_) => "a 64-bit number",
             Values::Float(_) | Values::Double(_) | Values::Decimal(..) => "a number",
             Values::Text(_) => "text in quotes",
             Values::Binary(_) => "bytes in hexadecimal form, in quotes",

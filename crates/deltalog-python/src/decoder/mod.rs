@@ -147,7 +147,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 impl Csv {
     fn new(schema: SchemaRef, columns: Option<Vec<String>>, delimiter: &str, null: &str) -> Result<Self> {
         let &[delimiter] = delimiter.as_bytes() else {
-            return Err(Error::invalid_argument("the delimiter is not a single character of ASCII"));
+            return Err(Error::invalid_argument("the delimiter is not a single ASCII character"));
         };
         if matches!(delimiter, b'"' | b'\n' | b'\r') {
             return Err(Error::invalid_argument("the delimiter cannot be a quote or an end of line"));

@@ -24,7 +24,7 @@ impl CsvWriter {
     /// Returns `Unsupported` for a column whose values have parts, such as an array.
     pub(super) fn new(schema: SchemaRef, delimiter: &str, null: String, has_names: bool) -> Result<Self> {
         let &[delimiter] = delimiter.as_bytes() else {
-            return Err(Error::invalid_argument("the delimiter is not a single character of ASCII"));
+            return Err(Error::invalid_argument("the delimiter is not a single ASCII character"));
         };
         if matches!(delimiter, b'"' | b'\n' | b'\r') {
             return Err(Error::invalid_argument("the delimiter cannot be a quote or an end of line"));

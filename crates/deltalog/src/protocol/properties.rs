@@ -86,8 +86,8 @@ const KNOWN: &[(&str, Kind)] = &[
     ("delta.checkpointPolicy", Kind::OneOf(&["classic", "v2"])),
     // Has no effect: a checkpoint is kept as long as the commits that it summarizes.
     ("delta.checkpointRetentionDuration", Kind::Interval),
-    // Columns have other names in the data files than in the schema, so that they can be renamed and dropped. `id` is
-    // only for new tables. Default: none.
+    // The names of columns in the data files differ from their names in the schema, so that columns can be renamed and
+    // dropped. `id` is only for new tables. Default: none.
     ("delta.columnMapping.mode", Kind::OneOf(&["none", "name", "id"])),
     // The highest id that was ever assigned to a column. Set by writers.
     ("delta.columnMapping.maxColumnId", Kind::Integer(0)),

@@ -107,7 +107,7 @@ pub(crate) fn convert(array: &ArrayRef, to: &DataType, misfit: Misfit) -> Result
     }
 }
 
-/// Multiplies whole units by `factor`, which gives microseconds.
+/// Converts numbers of whole units to microseconds. A unit has `factor` microseconds.
 fn scaled<T>(
     array: &ArrayRef,
     factor: i64,

@@ -1,4 +1,4 @@
-//! Divides the rows of a file into chunks. Each chunk is encoded at once.
+//! Divides the rows of a file into chunks. Each chunk is encoded as one batch.
 //!
 //! ```text
 //!   rows of a file   0 ···· 1024 ···· 2048 ···· 3072 ···· 4096 ···

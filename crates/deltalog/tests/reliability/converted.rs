@@ -244,7 +244,7 @@ fn wrong_partition_columns_are_refused_with_the_paths() {
     for (fields, text) in [
         (
             &[("p", P::Integer), ("q", P::String)][..],
-            "the partition value 'one' is not of the type integer of the column 'p': p=one/q=y",
+            "the partition value 'one' is not of type integer, the type of the column 'p': p=one/q=y",
         ),
         (
             &[("p", P::String), ("r", P::String)],
@@ -310,8 +310,8 @@ fn schemas_are_merged_or_refused_with_the_paths() {
     );
     put(&directory, "c.parquet", &[("id", Arc::new(UInt32Array::from(vec![3])) as ArrayRef)]);
     let (kind, message) = refused(&storage, |_| ());
-    let text = "the files have different schemas: the column 'id' is of the type byte in a.parquet, and of the type \
-                long in c.parquet";
+    let text = "the files have different schemas: the column 'id' is of type byte in a.parquet, and of type long \
+                in c.parquet";
     assert!(kind == ErrorKind::SchemaMismatch && message.contains(text), "{message}");
     fs::remove_file(directory.path().join("c.parquet")).unwrap();
     let table = converted(&storage);

@@ -112,8 +112,8 @@ impl Commit {
                 matches!(action, "add" | "remove") && fields.get("dataChange") != Some(&Value::Bool(false));
             let is_new = match action {
                 "add" => commit.add(fields)?,
-                // This path does not look like a data file, so that clients which do not know deletion vectors do not
-                // delete it.
+                // This is the file of a deletion vector, not a data file. The action keeps clients that do not know
+                // deletion vectors from deleting it.
                 "remove" if text_of(fields, "path")?.starts_with("deletion_vector_") => true,
                 "remove" => {
                     commit.removed_paths.insert(text_of(fields, "path")?);

@@ -159,7 +159,7 @@ def _found(table: "DeltaTable", column: object) -> tuple[list[str], "Field"]:
     if found is None or not isinstance(found.type, PrimitiveType):
         kind = "unknown" if found is None else type(found.type).__name__.removesuffix("Type").lower()
         raise hinted(
-            InvalidArgumentError(f"column: the column {column!r} is of the type {kind}, which has no order"),
+            InvalidArgumentError(f"column: the column {column!r} is of type {kind}, which has no order"),
             "pass a column of numbers, texts, dates or times",
         )
     return path, found

@@ -72,6 +72,6 @@ class Refusals(Role):
 
     def field(self, name: str, column_type: str) -> NoReturn:
         raise SchemaMismatchError(
-            f"a value has the field {name}, which the column of the type {column_type} does not have: MERGE adds "
+            f"a value has the field {name}, which the column of type {column_type} does not have: MERGE adds "
             "only columns and fields of its source"
         )

@@ -31,7 +31,7 @@ _SAFE = (StringType, BooleanType)
 
 
 def fitted(value: Column, kind: DataType, column: DataType, name: str) -> Column:
-    """Returns a value of the type `kind` as the type of the column `name`.
+    """Returns a value of type `kind` as the type of the column `name`.
 
     Raises `SchemaMismatchError` if the column cannot store values of this type.
     """
@@ -51,13 +51,13 @@ def fitted(value: Column, kind: DataType, column: DataType, name: str) -> Column
         )
     if not _is_storable(kind, column):
         raise SchemaMismatchError(
-            f"a value of the type {kind.simpleString()} cannot be stored in the column {name}, which has the type "
+            f"a value of type {kind.simpleString()} cannot be stored in the column {name}, which has the type "
             f"{column.simpleString()}: cast it"
         )
     if isinstance(column, _SAFE):
         return value.cast(column)
     cast = value.try_cast(column)
-    text = f"a value of the type {kind.simpleString()} does not fit the column {name} ({column.simpleString()}): "
+    text = f"a value of type {kind.simpleString()} does not fit the column {name} ({column.simpleString()}): "
     refusal = sf.raise_error(sf.concat(sf.lit(text), value.cast("string"))).cast(column)
     return sf.when(value.isNotNull() & cast.isNull(), refusal).otherwise(cast)
 

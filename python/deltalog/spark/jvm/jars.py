@@ -47,10 +47,10 @@ def _newest() -> Path:
 
 @functools.lru_cache(maxsize=1)
 def driver_classes(gateway: Any) -> Any:
-    """Returns the object through which Python requests classes of the driver and passes it a jar.
+    """Returns the `DriverClasses` of a JVM, with which Python finds classes in the driver and gives the driver a jar.
 
-    There is only one such object for each JVM, because py4j confuses classes with the same name. If the driver has
-    loaded the classes itself, the object comes from those, because a sidecar may have used them in the same thread.
+    Each JVM has only one such object, because py4j confuses classes with the same name. If the driver has already
+    loaded this package's classes, its copy is used, because a sidecar may have used that copy in the same thread.
     Raises `ClassesError` if there are no jars.
     """
     own_version()

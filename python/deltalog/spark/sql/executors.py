@@ -50,7 +50,7 @@ class Executors(NamedTuple):
 
     jvm: Jvm
     session: Any
-    """The session of the JVM."""
+    """The JVM's SparkSession."""
 
     @classmethod
     def of(cls, spark: Any) -> "Executors":

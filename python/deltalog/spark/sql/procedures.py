@@ -57,7 +57,7 @@ class Place(NamedTuple):
     settings: Settings
     """The settings of the session."""
     session: Any
-    """The session of the JVM."""
+    """The JVM's SparkSession."""
     jvm: Jvm
 
 
@@ -70,7 +70,7 @@ class Target(NamedTuple):
     settings: Settings
     """The settings of the session."""
     session: Any
-    """The session of the JVM."""
+    """The JVM's SparkSession."""
     jvm: Jvm
     name: str
     """The name that the caller has used for the table."""

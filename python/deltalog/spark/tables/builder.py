@@ -198,8 +198,8 @@ def _identity(column: str, generator: object, allows_values: bool) -> dict[str, 
             generator,
             expected if allows_values else f"SQL text, or {expected}",
         )
-    start = whole_argument(generator.start, "start", "a whole number of 64 bits")
-    step = whole_argument(generator.step, "step", "a whole number of 64 bits, not 0")
+    start = whole_argument(generator.start, "start", "a 64-bit integer")
+    step = whole_argument(generator.step, "step", "a nonzero 64-bit integer")
     if step == 0:
         raise InvalidArgumentError(f"the step of the identity column {column} must not be 0")
     return {_START: start, _STEP: step, _EXPLICIT: allows_values}

@@ -110,7 +110,7 @@ def _pair(app_id: str | None, version: str | None, names: tuple[str, str]) -> tu
     except ValueError:
         number = None
     if number is None or not -(2**63) <= number < 2**63:
-        raise InvalidArgumentError(f"{names[1]} must be a whole number of 64 bits, not {version!r}")
+        raise InvalidArgumentError(f"{names[1]} must be a 64-bit integer, not {version!r}")
     return app_id, number
 
 

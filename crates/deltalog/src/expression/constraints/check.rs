@@ -120,7 +120,8 @@ pub(super) fn value_of(batch: &RecordBatch, path: &ColumnPath, row: usize) -> Re
     let text = match array.is_null(row) {
         true => "NULL".to_owned(),
         false => array_value_to_string(&array, row).map_err(|error| {
-            Error::invalid_argument(format!("a value of column {path} cannot be shown")).with_source(error)
+            Error::invalid_argument(format!("a value of column {path} cannot be shown as text"))
+                .with_source(error)
         })?,
     };
     Ok((path.clone(), text))

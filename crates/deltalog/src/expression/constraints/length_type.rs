@@ -35,7 +35,7 @@ pub(super) enum Characters {
 }
 
 impl Limit {
-    /// Parses `text`, which describes a column of the type `data_type` in the schema. Returns `None` if the described
+    /// Parses `text`, which describes a column of type `data_type` in the schema. Returns `None` if the described
     /// type contains no length limits.
     ///
     /// # Errors

@@ -144,8 +144,8 @@ impl PendingWrite {
             true => Some(Snapshot::open(&self.storage, None)?),
             false => None,
         };
-        // The other creation may have been made by an earlier attempt of the same write, which could not be checked
-        // before.
+        // An earlier attempt of the same write may have created the table. This could not be checked while there was
+        // no table.
         if let Some(created) = &created
             && let Some(applied) = AlreadyApplied::in_snapshot(created, &self.progress)?
         {

@@ -74,8 +74,8 @@ pub(super) struct Commits {
     read: Snapshot,
     /// The newest snapshot that was seen.
     newest: Snapshot,
-    /// The time at which the stream last looked for new versions without finding any, in milliseconds since the
-    /// epoch. `None` if it found one.
+    /// The time at which the stream last looked for new versions, in milliseconds since the epoch. `None` if it has
+    /// not looked yet, or if it found one.
     looked_ms: Option<i64>,
     known: BTreeMap<u64, Arc<StreamCommit>>,
     /// Commits that were read ahead and have not been used yet.

@@ -102,7 +102,7 @@ impl Names<'_> {
     }
 }
 
-/// Returns the reason why values of the type `from` cannot be read as values of the type `to`; `None` if they can.
+/// Returns the reason why values of type `from` cannot be read as values of type `to`; `None` if they can.
 /// Each type is given with logical and with physical names.
 fn type_obstacle(from: [&DataType; 2], to: [&DataType; 2], name: &str) -> Option<String> {
     match (from, to) {

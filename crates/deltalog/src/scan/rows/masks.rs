@@ -17,7 +17,7 @@ pub(super) fn within(outer: &RowSelection, inner: BooleanBuffer) -> RowSelection
     }
 }
 
-/// Returns a mask as long as `outer`: its set bits are replaced by the bits of `inner`, in their order.
+/// Returns `outer` with its set bits replaced by the bits of `inner`, in their order.
 pub(super) fn composed(outer: &BooleanBuffer, inner: &BooleanBuffer) -> BooleanBuffer {
     let mut bits = Bits { words: inner.bit_chunks().iter_padded().collect(), next: 0 };
     let words: Vec<u64> =

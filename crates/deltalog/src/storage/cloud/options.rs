@@ -233,8 +233,8 @@ impl Options {
         Ok(reads)
     }
 
-    /// Returns the endpoints in these options and in the environment, because at another endpoint, the same URL may
-    /// refer to another object.
+    /// Returns the endpoints in these options and in the environment. They identify an object together with its URL,
+    /// because the same URL may refer to another object at another endpoint.
     pub(super) fn endpoints(&self) -> String {
         let given = self.0.iter().map(|(name, value)| (name.clone(), value.clone()));
         let is_place = |name: &String| {

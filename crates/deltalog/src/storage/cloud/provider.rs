@@ -21,8 +21,7 @@ use crate::storage::credentials::{CredentialProvider, Credentials, Secret};
 
 /// How long before the credentials expire new credentials are requested.
 const MARGIN: Duration = Duration::from_secs(5 * 60);
-/// For how long after a failure the old credentials are used without calling the provider again, if they are still
-/// valid.
+/// How long to wait after a failure before the provider is called again, if the old credentials are still valid.
 const PAUSE: Duration = Duration::from_secs(10);
 /// How long a provider may take. During this time, a person may have to log in.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
@@ -30,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(10 * 60);
 /// Converts what the provider returns to the credentials of a client.
 pub(super) type Convert<C> = fn(Secret) -> Result<C>;
 
-/// Credentials of the type `C`, which are renewed in time.
+/// Credentials of type `C`, which are renewed in time.
 pub(super) struct Renewed<C> {
     provider: Arc<dyn CredentialProvider>,
     convert: Convert<C>,

@@ -24,8 +24,8 @@ static KNOWN: PerProcess<Mutex<HashMap<Key, WeakRemote>>> = PerProcess::new();
 /// replaces one.
 static PROOFS: PerProcess<Mutex<HashMap<String, Arc<AtomicBool>>>> = PerProcess::new();
 
-/// Returns the flag for a bucket of an endpoint, which says whether creating an object there is known to never replace
-/// one.
+/// Returns the flag of a bucket at an endpoint. It is set when it is known that creating an object there never replaces
+/// another one.
 pub(super) fn proof(bucket: &str) -> Arc<AtomicBool> {
     let proofs = PROOFS.get();
     let mut proofs = proofs.lock().unwrap_or_else(PoisonError::into_inner);

@@ -167,7 +167,7 @@ fn half_of(operation: Operation) -> Rounding {
     if operation == Operation::RoundEven { Rounding::HalfEven } else { Rounding::HalfUp }
 }
 
-/// Returns a floating-point number without a fraction as a BIGINT.
+/// Converts a floating-point number that has no fraction to a BIGINT. Returns `None` if it is too large.
 fn whole_of(v: f64) -> Option<i64> {
     (v >= i64::MIN as f64 && v < i64::MAX as f64).then_some(v as i64)
 }

@@ -27,7 +27,7 @@ impl Failure<'_> {
             Self::Cast(to) => {
                 let is_text = arguments.first().is_some_and(|of| *of.data_type() == DataType::Utf8);
                 let why = match is_text {
-                    true => format!("the text is not a value of the type {}", sql_name(to)),
+                    true => format!("the text is not a value of type {}", sql_name(to)),
                     false => format!("it does not fit the type {}", sql_name(to)),
                 };
                 (

@@ -137,8 +137,8 @@ impl Batches {
     }
 }
 
-/// Opens a reader, which runs the filters. Returns it with the number of rows that it decodes at once, which is lower
-/// if that many rows were too large for the filters.
+/// Opens a reader and runs the filters. Returns the reader and the number of rows in its batches: `rows`, or fewer if
+/// batches of `rows` rows were too large for the filters.
 fn begun(request: &Request, mut rows: usize, done: usize) -> Result<(ParquetRecordBatchReader, usize)> {
     loop {
         match request.open(rows, done) {

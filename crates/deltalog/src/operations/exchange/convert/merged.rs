@@ -86,7 +86,7 @@ fn small_width(primitive: PrimitiveType) -> Option<u8> {
 
 fn described(data_type: &DataType) -> String {
     match data_type {
-        DataType::Primitive(primitive) => format!("of the type {primitive}"),
+        DataType::Primitive(primitive) => format!("of type {primitive}"),
         DataType::Struct(_) => "a struct".to_owned(),
         DataType::Array(_) => "an array".to_owned(),
         DataType::Map(_) => "a map".to_owned(),
@@ -232,20 +232,14 @@ mod tests {
         }
         for (files, text) in [
             ("a integer, d date", "the files have the column 'd'"),
-            (
-                "c integer",
-                "the column 'c' is of the type long in the table, and of the type integer in the files",
-            ),
+            ("c integer", "the column 'c' is of type long in the table, and of type integer in the files"),
             ("A integer", "the column 'a' is spelled 'a' in the table, and spelled 'A' in the files"),
         ] {
             let error = given(&known, &schema(files)).unwrap_err();
             assert!(error.kind() == ErrorKind::SchemaMismatch && error.to_string().contains(text), "{error}");
         }
         let error = given(&schema("a byte"), &schema("a integer")).unwrap_err().to_string();
-        assert!(
-            error.contains("of the type byte in the table, and of the type integer in the files"),
-            "{error}"
-        );
+        assert!(error.contains("of type byte in the table, and of type integer in the files"), "{error}");
         let nested =
             |fields: &str| StructType::try_new(vec![StructField::new("n", schema(fields), false)]).unwrap();
         let fewer = given(&nested("a byte, b date"), &nested("b date")).unwrap();
@@ -266,16 +260,16 @@ mod tests {
         assert_eq!(merge(&nested("a byte"), &nested("a short, b date")).unwrap(), nested("a short, b date"));
         let clash = merge(&nested("a byte"), &nested("a string")).unwrap_err();
         assert_eq!(clash.column, "n.element.a");
-        assert_eq!(clash.found, ["of the type byte", "of the type string"]);
+        assert_eq!(clash.found, ["of type byte", "of type string"]);
     }
 
     #[test]
     fn other_differences_are_refused() {
         for (a, b, found) in [
-            ("a integer", "a long", ["of the type integer", "of the type long"]),
-            ("a float", "a double", ["of the type float", "of the type double"]),
-            ("a timestamp", "a timestamp_ntz", ["of the type timestamp", "of the type timestamp_ntz"]),
-            ("a decimal(5,2)", "a decimal(6,2)", ["of the type decimal(5,2)", "of the type decimal(6,2)"]),
+            ("a integer", "a long", ["of type integer", "of type long"]),
+            ("a float", "a double", ["of type float", "of type double"]),
+            ("a timestamp", "a timestamp_ntz", ["of type timestamp", "of type timestamp_ntz"]),
+            ("a decimal(5,2)", "a decimal(6,2)", ["of type decimal(5,2)", "of type decimal(6,2)"]),
             ("a long", "A long", ["spelled 'a'", "spelled 'A'"]),
         ] {
             assert_eq!(merge(&schema(a), &schema(b)).unwrap_err().found, found, "{a} {b}");

@@ -139,7 +139,7 @@ impl Partitions {
             wrong.sort_unstable_by_key(|(_, directory)| *directory);
             if let Some((text, _)) = wrong.first() {
                 return Err(Error::invalid_argument(format!(
-                    "the partition value '{text}' is not of the type {primitive} of the column '{}': {}",
+                    "the partition value '{text}' is not of type {primitive}, the type of the column '{}': {}",
                     field.name,
                     named(wrong.iter().map(|(_, directory)| *directory))
                 ))
@@ -184,7 +184,7 @@ impl Partitions {
         Err(Error::invalid_argument(refused).with_hint(match self.columns.is_empty() {
             true => "the directories have no names of the form column=value: leave the partition columns out",
             false => {
-                "give the columns that the directories name, with their types, or none, to have them inferred"
+                "pass the columns that the directories name, with their types, or pass none to have them inferred"
             }
         }))
     }

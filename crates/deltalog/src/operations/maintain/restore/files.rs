@@ -96,7 +96,7 @@ impl FileChanges {
                     ),
                 )
                 .with_hint(
-                    "choose a later version, bring the files back, or ignore missing files, whose rows are then lost",
+                    "choose a later version, restore the files, or ignore missing files and lose their rows",
                 ),
             ));
         }

@@ -9,9 +9,9 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 
 /**
- * For a MERGE that only inserts, changes the target so that it does not accept any schema. Before
+ * For a MERGE that only inserts, removes the capability ACCEPT_ANY_SCHEMA from the target. Before
  * Spark 4.2, such a MERGE looks up the table like an INSERT (InsertColumns), and the analyzer does
- * not resolve clauses whose target accepts any schema.
+ * not resolve clauses whose target has that capability.
  */
 public class MergeTargets extends Rule<LogicalPlan> {
   @Override

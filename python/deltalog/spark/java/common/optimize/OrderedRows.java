@@ -103,7 +103,7 @@ public class OrderedRows {
   }
 
   /**
-   * Returns keyed rows with the columns of the files, sorted, in the partitions of their tasks; see
+   * Puts keyed rows into one partition for each task, sorts them, and removes their keys; see
    * BinRows.packed.
    */
   public Dataset<Row> shuffled(Dataset<Row> keyed, String directories, boolean areLast, int more) {

@@ -23,7 +23,7 @@ public class NarrowNested extends ScanColumn {
 
   @Override
   public ColumnVector vector(ColumnarBatch batch, PartitionedFile file) {
-    throw new IllegalStateException("columns of the type " + type.sql() + " are read row by row");
+    throw new IllegalStateException("columns of type " + type.sql() + " are read row by row");
   }
 
   /** Returns a cast to the narrower type. It throws an error for a value that does not fit. */
@@ -34,8 +34,8 @@ public class NarrowNested extends ScanColumn {
   }
 
   /**
-   * Returns the part of the type `read` that corresponds to the type `wanted`, which may lack
-   * fields of structs.
+   * Returns the part of type `read` that corresponds to the type `wanted`, which may lack fields of
+   * structs.
    */
   public static DataType part(DataType wanted, DataType read) {
     if (wanted instanceof StructType structType) {

@@ -242,8 +242,7 @@ fn sources(inventory: &LogInventory, end: u64) -> Vec<Source> {
             None if with_checkpoint.binary_search(&version).is_ok() => {
                 sources.push(Source::Checkpoint(version));
             }
-            // If commits are missing before this one, and there is no checkpoint either, no readable version includes
-            // it.
+            // This version cannot be read, because commits before it are missing and it has no checkpoint.
             None => continue,
         }
         next = version + 1;

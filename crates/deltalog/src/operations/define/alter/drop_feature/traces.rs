@@ -211,12 +211,12 @@ pub(super) fn use_in_metadata(
         }
         TableFeature::TimestampNtz => (
             schema.any_primitive(&|primitive| primitive == PrimitiveType::TimestampNtz),
-            "the table has columns of the type timestamp_ntz",
+            "the table has columns of type timestamp_ntz",
             Some("drop these columns first"),
         ),
         TableFeature::VariantType | TableFeature::VariantTypePreview => (
             schema.holds_variants(),
-            "the table has columns of the type variant",
+            "the table has columns of type variant",
             Some("drop these columns first"),
         ),
         TableFeature::ColumnMapping => (
