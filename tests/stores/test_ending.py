@@ -40,20 +40,30 @@ def silent_after_one_file(s3: S3Server) -> None:
 PROVIDERS = {"without a provider": "None", "with a provider": "lambda: {**secrets, 'expires_at': None}"}
 
 
+@pytest.mark.parametrize("when", ["in the program", "at exit"])
 @pytest.mark.parametrize("provider", PROVIDERS.values(), ids=PROVIDERS)
-def test_a_program_ends_while_pyarrow_waits_for_a_silent_store(s3: S3Server, provider: str) -> None:
+def test_a_program_ends_while_pyarrow_waits_for_a_silent_store(
+    s3: S3Server, provider: str, when: str
+) -> None:
     """After a credential provider was passed, threads detach from the interpreter while they read, and attach again."""
     silent_after_one_file(s3)
     program = f"""
+        import atexit
+        def read():
+            print(next(iter(deltalog.pyarrow.dataset(table).to_batches())).num_rows > 0)
+        if {when == "at exit"}:
+            atexit.register(read)
         import deltalog.pyarrow
+        import pyarrow.dataset  # It cannot be imported at exit.
         options = {s3.options() | PATIENT!r}
         names = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
         provider = {provider}
         secrets = {{name: options.pop(name, None) for name in names}} if provider else {{}}
         table = deltalog.DeltaTable({URI!r}, storage_options=options, credential_provider=provider)
-        print(next(iter(deltalog.pyarrow.dataset(table).to_batches()))["n"][0])
+        if {when == "in the program"}:
+            read()
     """
-    assert ended(program) == (0, "0\n", "")
+    assert ended(program) == (0, "True\n", "")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -91,17 +101,18 @@ def test_a_program_waits_for_a_provider_of_credentials(s3: S3Server) -> None:
         options = {s3.options()!r}
         names = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
         secrets = {{name: options.pop(name, None) for name in names}}
-        expiries, is_asked = [time.time() + 0.5, None], threading.Event()
+        is_slow, is_asked = threading.Event(), threading.Event()
         def provider():
-            expires_at = expiries.pop(0)
-            if expires_at is None:
-                is_asked.set()
-                for _ in range(30):
-                    time.sleep(0.1)
-                print("done", flush=True)
-            return {{**secrets, "expires_at": expires_at}}
+            if not is_slow.is_set():
+                return {{**secrets, "expires_at": time.time() + 1}}
+            is_asked.set()
+            for _ in range(30):
+                time.sleep(0.1)
+            print("done", flush=True)
+            return {{**secrets, "expires_at": None}}
         table = deltalog.DeltaTable({URI!r}, storage_options=options, credential_provider=provider)
-        time.sleep(0.6)
+        time.sleep(1.1)
+        is_slow.set()
         threading.Thread(target=table.update_incremental, daemon=True).start()
         is_asked.wait()
     """

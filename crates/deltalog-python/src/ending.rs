@@ -4,15 +4,17 @@
 //! call a provider of credentials. A shutdown is not safe while they are at work:
 //!
 //! - A thread that is to attach to the interpreter after the shutdown has begun waits forever, and the process with it.
-//!   A thread that was running Python code then may end the process.
+//!   A thread that runs Python code at that moment may crash the process.
 //! - pyarrow destroys its thread pools one after the other. It crashes if a thread of one pool then passes a batch to
 //!   another pool.
 //!
 //! At its end, the interpreter therefore waits until no other thread is in this library. Threads that read a stream
 //! stop soon, even if they wait for a store, because their reads check for the end as other calls check for Ctrl-C.
-//! From then on, other threads get an error instead of a batch. For functions that a program has registered with
-//! `atexit`, the thread that ends the interpreter can still read, and another library can read the streams that this
-//! thread passes to it.
+//! From then on, other threads get an error instead of a batch.
+//!
+//! Functions that a program has registered with `atexit` may still run after that. The thread that runs them can still
+//! read, and another library can read the streams that this thread passes to it, until the interpreter removes this
+//! module. It then waits once more, for the readers of these streams.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,10 +22,13 @@ use std::time::{Duration, Instant};
 
 use deltalog::engine::interrupt::Look;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyCapsule, PyDict};
 
 /// Whether the interpreter has begun to end.
 static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// Whether the interpreter has also run all functions that were registered with `atexit`.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
 
 /// The number of threads that are currently in this library.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
@@ -31,8 +36,7 @@ static INSIDE: AtomicUsize = AtomicUsize::new(0);
 /// The number of streams that other libraries have taken and not yet released.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// The longest time that the interpreter waits for other threads. Only providers, and the reading of very large
-/// batches, may need more than a moment.
+/// The longest time that the interpreter waits for other threads. Providers may need more than a moment, for example.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The interval at which the wait checks for signals.
@@ -57,7 +61,8 @@ pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
         hooks.set_item("after_in_child", wrap_pyfunction!(forked, module)?)?;
         register.call((), Some(&hooks))?;
     }
-    Ok(())
+    // The interpreter destroys the capsule when it removes the module.
+    module.add("_end", PyCapsule::new_with_value_and_destructor(py, 0_u8, c"end", |_, _| over())?)
 }
 
 /// Waits when the interpreter ends. Ctrl-C ends the wait.
@@ -69,10 +74,17 @@ fn end(py: Python<'_>) -> PyResult<()> {
     while py.detach(|| !are_outside(deadline.min(Instant::now() + SLICE))) && Instant::now() < deadline {
         py.check_signals()?;
     }
-    if OPEN.load(Ordering::SeqCst) > 0 {
-        py.detach(|| std::thread::sleep(LAST_BATCH));
-    }
+    py.detach(wait_for_last_batch);
     Ok(())
+}
+
+/// Waits for the readers of the streams that were opened after `end`. They do not need the interpreter.
+fn over() {
+    if HAS_BEGUN.load(Ordering::SeqCst) {
+        IS_OVER.store(true, Ordering::SeqCst);
+        are_outside(Instant::now() + EXIT_TIMEOUT);
+        wait_for_last_batch();
+    }
 }
 
 /// Waits until no other thread is in this library. Returns `false` if there still is one at the `deadline`.
@@ -86,12 +98,19 @@ fn are_outside(deadline: Instant) -> bool {
     true
 }
 
+fn wait_for_last_batch() {
+    if OPEN.load(Ordering::SeqCst) > 0 {
+        std::thread::sleep(LAST_BATCH);
+    }
+}
+
 /// Resets the counts and flags in a forked child, which has none of its parent's other threads.
 #[pyfunction]
 fn forked() {
     INSIDE.store(0, Ordering::SeqCst);
     OPEN.store(0, Ordering::SeqCst);
     HAS_BEGUN.store(false, Ordering::SeqCst);
+    IS_OVER.store(false, Ordering::SeqCst);
     IS_HERE.set(false);
 }
 
@@ -103,6 +122,11 @@ pub(crate) fn has_begun() -> bool {
 /// Returns whether another thread has begun to end the interpreter.
 pub(crate) fn is_elsewhere() -> bool {
     has_begun() && !IS_HERE.get()
+}
+
+/// Returns whether another thread has run all functions that were registered with `atexit`.
+fn is_over_elsewhere() -> bool {
+    IS_OVER.load(Ordering::SeqCst) && !IS_HERE.get()
 }
 
 /// Is counted as long as this value exists. In a forked child, what its parent has counted does not count.
@@ -129,31 +153,32 @@ impl Drop for Counted {
 /// Runs `work`, for which the end of the interpreter waits. Returns `None` if another thread has begun to end the
 /// interpreter.
 pub(crate) fn before<T>(work: impl FnOnce() -> T) -> Option<T> {
+    unless(is_elsewhere, work)
+}
+
+/// Runs `work`, for which the end of the interpreter waits. Returns `None` if `look` says that it is too late.
+fn unless<T>(look: Look, work: impl FnOnce() -> T) -> Option<T> {
     // The thread is counted before the check, so that the interpreter waits if the check sees no end.
     let _inside = Counted::new(&INSIDE);
-    (!is_elsewhere()).then(work)
+    (!look()).then(work)
 }
 
 /// A stream that another library has taken and not yet released.
 pub(crate) struct Open {
     _counted: Counted,
-    /// Whether the interpreter had begun to end when the thread that ends it passed on this stream.
-    is_late: bool,
+    /// Returns whether other threads must no longer read this stream.
+    look: Look,
 }
 
 impl Open {
     pub(crate) fn new() -> Self {
-        Self { _counted: Counted::new(&OPEN), is_late: IS_HERE.get() }
+        let look = if IS_HERE.get() { is_over_elsewhere } else { is_elsewhere };
+        Self { _counted: Counted::new(&OPEN), look }
     }
 
-    /// Calls `read`, for which the end of the interpreter waits. Returns `None` if threads may no longer read this
-    /// stream.
-    pub(crate) fn before<T>(&self, read: impl FnOnce() -> T) -> Option<T> {
-        if self.is_late { Some(read()) } else { before(read) }
-    }
-
-    /// Returns the function with which reads of this stream check whether they should stop.
-    pub(crate) fn look(&self) -> Option<Look> {
-        (!self.is_late).then_some(is_elsewhere)
+    /// Calls `read`, for which the end of the interpreter waits. `read` gets the function with which it checks whether
+    /// it should stop. Returns `None` if this thread must no longer read this stream.
+    pub(crate) fn before<T>(&self, read: impl FnOnce(Look) -> T) -> Option<T> {
+        unless(self.look, || read(self.look))
     }
 }

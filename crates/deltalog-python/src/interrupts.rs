@@ -1,7 +1,8 @@
 //! Handles Ctrl-C while a call runs, and other signals whose handlers raise exceptions.
 //!
 //! - Python runs signal handlers only on its main thread. Calls on that thread therefore check for signals from time
-//!   to time (`deltalog::engine::interrupt`), and calls on other threads do not.
+//!   to time (`deltalog::engine::interrupt`), and calls on other threads do not. There, the consumers of streams check
+//!   for the end of the interpreter (`ending`).
 //! - If a handler raises an exception, it is kept until the call has stopped, and raised then. If the call has made a
 //!   commit, a `KeyboardInterrupt` becomes a `CommittedInterrupt`, which states the version. If it is not known
 //!   whether the call has made a commit, it becomes an `UnknownCommitInterrupt`.
@@ -34,7 +35,9 @@ thread_local! {
     static IS_MAIN: Cell<Option<(u32, bool)>> = const { Cell::new(None) };
 }
 
-/// If this is the main thread, returns the function with which its calls check for signals.
+/// If this is the main thread, returns the function with which its calls check for signals. Within a call on another
+/// thread, returns a function that never stops a call. The inner call then knows its own commits if the outer one is
+/// stopped.
 pub(crate) fn look_of_thread(py: Python<'_>) -> PyResult<Option<Look>> {
     let process = std::process::id();
     if IS_MAIN.get().is_none_or(|(known, _)| known != process) {
@@ -43,7 +46,8 @@ pub(crate) fn look_of_thread(py: Python<'_>) -> PyResult<Option<Look>> {
         let own = threading.call_method0(intern!(py, "get_ident"))?;
         IS_MAIN.set(Some((process, main.eq(own)?)));
     }
-    Ok(known_look())
+    let no_look = || interrupt::is_within_call().then_some((|| false) as Look);
+    Ok(known_look().or_else(no_look))
 }
 
 /// Returns the same function for a thread that may be unable to run Python. Works only if the thread has made a call
@@ -145,17 +149,17 @@ fn told(py: Python<'_>, raised: &PyErr, class: &str, text: String) -> PyResult<P
 }
 
 /// Calls `work` on behalf of the consumer of a stream. Returns `None` if it was interrupted: on the main thread by a
-/// signal, on other threads if `elsewhere` says that they should stop.
+/// signal, on other threads if `elsewhere` returns true.
 ///
 /// If the thread is already within a call of this crate, `work` is part of that call.
-pub(crate) fn watched<T>(elsewhere: Option<Look>, work: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn watched<T>(elsewhere: Look, work: impl FnOnce() -> T) -> Option<T> {
     let is_own = !interrupt::is_within_call();
     let signals = known_look().filter(|_| is_own && !foreign::is_within());
     // The consumer may ask for one batch after another without returning to Python.
     let output = match signals.filter(|_| is_time_to_look()).is_some_and(|look| look()) {
         true => None,
         false => {
-            let look = signals.or(elsewhere.filter(|_| is_own));
+            let look = signals.or(is_own.then_some(elsewhere));
             let (output, Watched { is_interrupted, .. }) = interrupt::watched(look, work);
             (!is_interrupted).then_some(output)
         }

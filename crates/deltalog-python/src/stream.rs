@@ -223,7 +223,7 @@ impl ArrowStream {
         let rows = std::iter::from_fn(move || {
             let batches = left.as_mut()?;
             let read =
-                open.before(|| interrupts::watched(open.look(), || caught(|| released(|| batches.next()))));
+                open.before(|look| interrupts::watched(look, || caught(|| released(|| batches.next()))));
             let failure = match read {
                 Some(Some(Ok(Some(Ok(batch))))) => {
                     return Some(Ok(Arc::new(StructArray::from(batch)) as ArrayRef));
