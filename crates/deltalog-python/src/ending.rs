@@ -36,6 +36,9 @@ static INSIDE: AtomicUsize = AtomicUsize::new(0);
 /// The number of streams that other libraries have taken and not yet released.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
+/// The same for streams that the thread which ends the interpreter has passed to them since.
+static OPEN_LATE: AtomicUsize = AtomicUsize::new(0);
+
 /// The longest time that the interpreter waits for other threads. Providers may need more than a moment, for example.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -62,7 +65,7 @@ pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
         register.call((), Some(&hooks))?;
     }
     // The interpreter destroys the capsule when it removes the module.
-    module.add("_end", PyCapsule::new_with_value_and_destructor(py, 0_u8, c"end", |_, _| over())?)
+    module.setattr("_end", PyCapsule::new_with_value_and_destructor(py, 0_u8, c"end", |_, _| over())?)
 }
 
 /// Waits when the interpreter ends. Ctrl-C ends the wait.
@@ -74,16 +77,18 @@ fn end(py: Python<'_>) -> PyResult<()> {
     while py.detach(|| !are_outside(deadline.min(Instant::now() + SLICE))) && Instant::now() < deadline {
         py.check_signals()?;
     }
-    py.detach(wait_for_last_batch);
+    if OPEN.load(Ordering::SeqCst) > 0 {
+        py.detach(|| std::thread::sleep(LAST_BATCH));
+    }
     Ok(())
 }
 
-/// Waits for the readers of the streams that were opened after `end`. They do not need the interpreter.
+/// Waits for the readers of streams that were opened after `end`. They do not need the interpreter.
 fn over() {
-    if HAS_BEGUN.load(Ordering::SeqCst) {
+    if OPEN_LATE.load(Ordering::SeqCst) > 0 {
         IS_OVER.store(true, Ordering::SeqCst);
         are_outside(Instant::now() + EXIT_TIMEOUT);
-        wait_for_last_batch();
+        std::thread::sleep(LAST_BATCH);
     }
 }
 
@@ -98,17 +103,12 @@ fn are_outside(deadline: Instant) -> bool {
     true
 }
 
-fn wait_for_last_batch() {
-    if OPEN.load(Ordering::SeqCst) > 0 {
-        std::thread::sleep(LAST_BATCH);
-    }
-}
-
 /// Resets the counts and flags in a forked child, which has none of its parent's other threads.
 #[pyfunction]
 fn forked() {
     INSIDE.store(0, Ordering::SeqCst);
     OPEN.store(0, Ordering::SeqCst);
+    OPEN_LATE.store(0, Ordering::SeqCst);
     HAS_BEGUN.store(false, Ordering::SeqCst);
     IS_OVER.store(false, Ordering::SeqCst);
     IS_HERE.set(false);
@@ -172,8 +172,10 @@ pub(crate) struct Open {
 
 impl Open {
     pub(crate) fn new() -> Self {
-        let look = if IS_HERE.get() { is_over_elsewhere } else { is_elsewhere };
-        Self { _counted: Counted::new(&OPEN), look }
+        match IS_HERE.get() {
+            true => Self { _counted: Counted::new(&OPEN_LATE), look: is_over_elsewhere },
+            false => Self { _counted: Counted::new(&OPEN), look: is_elsewhere },
+        }
     }
 
     /// Calls `read`, for which the end of the interpreter waits. `read` gets the function with which it checks whether
