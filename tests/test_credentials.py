@@ -174,11 +174,11 @@ def test_all_forms_of_credentials(returned: Any, expected: Answer) -> None:
 @pytest.mark.parametrize(
     ("returned", "words"),
     [
-        (None, "an object of the type NoneType"),
+        (None, "an object of type NoneType"),
         ("hidden", "an object of type str"),
         ({}, "a mapping without credentials"),
         ({"acces_key_id": "hidden"}, "with the names 'acces_key_id'"),
-        ({"secret_access_key": "hidden"}, "a access key of the type NoneType"),
+        ({"secret_access_key": "hidden"}, "a access key of type NoneType"),
         ({"access_key_id": "hidden", "secret_access_key": b"hidden"}, "a secret key of type bytes"),
         ({"token": "hidden", "expires_at": "soon"}, "not in ISO 8601"),
         (

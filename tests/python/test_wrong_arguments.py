@@ -310,7 +310,7 @@ def test_integers_of_numpy_are_integers(tmp_path: Path) -> None:
         (lambda t: t.update(), "either updates or new_values", "pass updates"),
         (
             lambda t: write_deltalake(ROWS, t),
-            "table_or_uri cannot be an object of the type Table",
+            "table_or_uri cannot be an object of type Table",
             "a path",
         ),
         (lambda t: t.alter.set_column_default("id", "x"), "there is no column x", "without columns"),

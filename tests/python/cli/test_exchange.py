@@ -267,7 +267,7 @@ def test_a_failed_export_leaves_nothing(run: Command, place: Path) -> None:
         (("append", "trips"), "pass --format"),
         (("append", "trips", "a.jsonl", "--no-header"), "can only be used with CSV"),
         (("append", "trips", "a.csv", "--columns", "km"), "can only be used with --no-header"),
-        (("append", "trips", "a.csv", "--delimiter", "::"), "single character"),
+        (("append", "trips", "a.csv", "--delimiter", "::"), "single ASCII character"),
         (("append", "trips", "a.csv", "--delimiter", '"'), "cannot be a quote"),
         (("export", "trips", "rows.xls"), "pass --format"),
         (("export", "trips", "no/such/place.csv"), "no/such"),
