@@ -24,6 +24,9 @@ use deltalog::engine::interrupt::Look;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
+/// The error of calls that come too late.
+pub(crate) const TOO_LATE: &str = "the interpreter is ending";
+
 /// Whether the interpreter has begun to end.
 static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 
@@ -45,8 +48,8 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The interval at which the wait checks for signals.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// How long another library may still process what it got last from a stream that it has not released. This library
-/// has returned the batch by then, so it cannot see when the work is done.
+/// How long another library may need for the last batch of a stream that it has not released. This library has
+/// returned the batch by then, so it cannot see when the work is done.
 const LAST_BATCH: Duration = Duration::from_millis(50);
 
 thread_local! {

@@ -11,6 +11,7 @@ use pyo3::exceptions::{PyException, PyPermissionError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::ending;
 use crate::interrupts::stop_with;
 
 /// The storage option that contains the name.
@@ -59,7 +60,7 @@ impl PythonLogStore {
             let called = arguments(py).and_then(|arguments| self.0.bind(py).call_method1(method, arguments));
             called.and_then(answer).map_err(|exception| failed(py, method, exception))
         });
-        called.unwrap_or_else(|| Err(Error::new(ErrorKind::Unavailable, "the interpreter is ending")))
+        called.unwrap_or_else(|| Err(Error::new(ErrorKind::Unavailable, ending::TOO_LATE)))
     }
 }
 

@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
 use crate::error::to_python;
-use crate::foreign;
 use crate::stream::reader_of;
+use crate::{ending, foreign};
 
 type Reader = Box<dyn RecordBatchReader + Send>;
 
@@ -65,7 +65,7 @@ impl Several {
             }
             Ok(true)
         });
-        advanced.unwrap_or_else(|| Err(PyRuntimeError::new_err("the interpreter is ending")))
+        advanced.unwrap_or_else(|| Err(PyRuntimeError::new_err(ending::TOO_LATE)))
     }
 }
 

@@ -155,9 +155,7 @@ impl CredentialProvider for Provider {
             true => std::thread::scope(|scope| scope.spawn(|| Python::try_attach(ask)).join().ok().flatten()),
             false => Python::try_attach(ask),
         });
-        asked
-            .flatten()
-            .unwrap_or_else(|| Err(Error::new(ErrorKind::Unavailable, "the interpreter is ending")))
+        asked.flatten().unwrap_or_else(|| Err(Error::new(ErrorKind::Unavailable, ending::TOO_LATE)))
     }
 
     fn name(&self) -> String {

@@ -236,7 +236,7 @@ impl ArrowStream {
                 Some(None) if !ending::is_elsewhere() => {
                     Some("the call was interrupted\nKeyboardInterrupt".to_owned())
                 }
-                Some(None) | None => Some("the interpreter is ending".to_owned()),
+                Some(None) | None => Some(ending::TOO_LATE.to_owned()),
             };
             left = None;
             failure.map(|failure| Err(ArrowError::ExternalError(failure.into())))

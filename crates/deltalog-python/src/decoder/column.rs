@@ -231,9 +231,9 @@ impl Column {
     fn kind(&self) -> &'static str {
         match self.values {
             Values::Boolean(_) => "true or false",
-            Values::Byte(_) => "a number of 8 bits",
-            Values::Short(_) => "a number of 16 bits",
-            Values::Integer(_) => "a number of 32 bits",
+            Values::Byte(_) => "an 8-bit number",
+            Values::Short(_) => "a 16-bit number",
+            Values::Integer(_) => "a 32-bit number",
             Values::Long(_) => "a 64-bit number",
             Values::Float(_) | Values::Double(_) | Values::Decimal(..) => "a number",
             Values::Text(_) => "text in quotes",

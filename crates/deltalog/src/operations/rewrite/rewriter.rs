@@ -12,8 +12,8 @@
 //! - A rewrite depends only on its files: rows that are added concurrently do not matter, and a commit that removes
 //!   one of the files or deletes rows in it is a conflict. A caller that also changes the metadata must state what
 //!   else it has read.
-//! - If other writers have added rows, the new files are still valid and are not written again, as long as the old
-//!   files are live, and the protocol, the metadata and the clustering columns have not changed.
+//! - The new files stay valid if another writer adds rows, and are not written again. They become invalid if the old
+//!   files are removed, or if the protocol, the metadata or the clustering columns change.
 //! - The rows pass through one writer, in batches.
 
 use arrow::array::{BooleanArray, RecordBatch};
