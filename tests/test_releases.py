@@ -145,7 +145,7 @@ def test_the_places_of_the_version_must_agree(repository: Path) -> None:
     lock.write_text(before.replace(entry, entry.replace("0.1.0", "0.0.9")))
     committed(repository)
     told = refused(repository, "0.2.0", "--dry-run")
-    assert "differ: 0.1.0 in Cargo.lock" in told
+    assert "the files differ in the version: 0.1.0 in Cargo.lock and " in told
     assert ", 0.0.9 in Cargo.lock" in told
     lock.write_text(before.replace(entry, ""))
     committed(repository)
