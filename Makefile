@@ -16,11 +16,12 @@ export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 bin := .venv/bin
 uv := $(bin)/uv
-# The licenses of the crates in each of the two wheels, which are made anew for each wheel.
+# The files with the licenses of the crates in the two wheels. Each build of a wheel writes its file again.
 licenses := python/deltalog/THIRD_PARTY_LICENSES.txt
 datafusion_licenses := crates/deltalog-datafusion/python/deltalog_datafusion/THIRD_PARTY_LICENSES.txt
 
-# The Java classes of the Spark layer, which are made of its sources, one jar for each Spark minor.
+# The jars with the Java classes of the Spark layer, one for each Spark minor. They are compiled from the layer's
+# sources.
 jars := python/deltalog/spark/jars
 jar_sources := Cargo.toml scripts/spark_jars.py scripts/class_symbols.py scripts/feature_groups.py \
 	$(shell find python/deltalog/spark/java -name '*.java')
@@ -28,8 +29,9 @@ newest_spark := $(lastword $(SPARKS))
 older_sparks := $(filter-out $(newest_spark),$(SPARKS))
 newest_parts := test-newest-a-l test-newest-m-z test-newest-folders
 
-# The Spark minors that the wheel has classes for: `all`, as in the wheel that is published, or those that are
-# `installed`, and the newest. Each of the others would fetch a PySpark of more than 400 MB.
+# The Spark minors for which the wheel has classes: `all`, as in the published wheel, or `installed`, which means the
+# newest one, and those whose environments exist or are needed by the targets of this run. Each further minor would need
+# a download of a PySpark of more than 400 MB.
 WHEEL_SPARKS := $(if $(filter wheel sdist test-wheel spark-environments,$(MAKECMDGOALS)),all,installed)
 wheel_sparks := $(if $(filter all,$(WHEEL_SPARKS)),$(SPARKS),$(sort $(newest_spark) $(filter $(SPARKS), \
 	$(patsubst .venvs/%/.deps,%,$(wildcard .venvs/*/.deps)) $(MAKECMDGOALS:test-spark-%=%) \
@@ -49,9 +51,10 @@ wheel_sources := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE $(wheel_
 	$(uv) cache clean --quiet pyspark
 	touch $@
 
-# The cargo profile of the wheel. CI takes `dev`, which `cargo test` has built for the most part, with all assertions.
+# The cargo profile of the wheel. CI uses `dev`: `cargo test` has already built most of it, and it contains all
+# assertions.
 WHEEL_PROFILE ?= release
-# Otherwise cargo would compile 40 crates again, with fewer features than the tests have.
+# A `dev` wheel has the features of the tests. Otherwise cargo would compile 40 crates again with fewer features.
 WHEEL_FEATURES := $(if $(filter dev,$(WHEEL_PROFILE)),--features as-tests)
 
 wheel := dist/.wheel-$(WHEEL_PROFILE)
@@ -59,7 +62,7 @@ wheel := dist/.wheel-$(WHEEL_PROFILE)
 $(jars)/deltalog-spark-%.jar: $(jar_sources) .venvs/%/.deps
 	.venvs/$*/bin/python -m scripts.spark_jars $*
 
-# The newest PySpark is in .venv, too.
+# The newest minor's jar is compiled in .venv, which has the newest PySpark.
 $(jars)/deltalog-spark-$(newest_spark).jar: $(jar_sources) .venv/.deps
 	$(bin)/python -m scripts.spark_jars $(newest_spark)
 
@@ -87,18 +90,19 @@ $(wheel): $(wheel_sources) | .venv/.deps
 	.venvs/$(JVM_SPARK)/bin/python scripts/jvm_connector.py .cache/jars
 	touch $@
 
-# The classes of the newest Spark in a form from which the JVMs of the tests start faster. Where few start, making it takes
-# longer.
+# An archive of the newest Spark's classes, with which the JVMs of the tests start faster. Only targets that start many
+# JVMs make it: for a few JVMs, making the archive takes longer than it saves.
 archive := .venv/spark-classes.jsa
 $(archive): .venv/.deps scripts/class_archive.py
 	$(bin)/python -m scripts.class_archive
 
-# Hadoop's connector for S3, of the version of the newest Spark.
+# Hadoop's S3 connector, in the Hadoop version that the newest Spark uses.
 .cache/hadoop-aws/.complete: scripts/hadoop_aws.py scripts/jvm_connector.py | .venv/.deps
 	$(bin)/python -m scripts.hadoop_aws .cache/hadoop-aws
 	touch $@
 
-# A cluster of HDFS, of the Hadoop of the newest Spark, which the tests of Rust and of the Spark layer start.
+# An HDFS cluster, in the Hadoop version that the newest Spark uses. The Rust tests and the tests of the Spark layer
+# start it.
 .cache/hdfs/.complete: scripts/mini_hdfs.py scripts/hadoop_aws.py scripts/jvm_connector.py | .venv/.deps
 	$(bin)/python -m scripts.mini_hdfs .cache/hdfs
 	touch $@
@@ -109,13 +113,13 @@ $(archive): .venv/.deps scripts/class_archive.py
 	$(PYTHON) scripts/store_servers.py .cache/servers
 	touch $@
 
-# A peer of the benches, in a separate workspace.
+# The program that measures the crate `delta_kernel`, a peer in the benches. It is a separate workspace.
 kernel := .cache/kernel-target/release/bench-kernel
 $(kernel): benches/kernel/Cargo.toml benches/kernel/Cargo.lock benches/kernel/src/main.rs
 	cargo build --release --locked --quiet --manifest-path $< --target-dir .cache/kernel-target
 	touch $@
 
-# An environment with the Python package datafusion and our wheel for it, beside the packages of .venv.
+# An environment with the Python package datafusion and our wheel for it. It can also import the packages of .venv.
 datafusion_environment := .cache/datafusion/.deps
 $(datafusion_environment): Cargo.toml $(shell find crates/deltalog crates/deltalog-datafusion -name '*.rs' -o -name 'Cargo.*') \
 	$(shell find crates/deltalog-datafusion/python -name '*.py*') | .venv/.deps
@@ -127,14 +131,15 @@ $(datafusion_environment): Cargo.toml $(shell find crates/deltalog crates/deltal
 		> $$(.cache/datafusion/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth
 	touch $@
 
-# The server for S3 that tests in Python start. `cargo test` has built it already, where it ran before.
+# The S3 server that Python tests start. If `cargo test` has run before, it has already built the server.
 s3_server := target/debug/deltalog-s3-server
 $(s3_server): Cargo.lock $(shell find crates/testkit -name '*.rs' -o -name Cargo.toml)
 	cargo build --locked --quiet -p deltalog-testkit --bin deltalog-s3-server
 	touch $@
 
-# Tables in DataFusion: a separate workspace, because the features of DataFusion's crates would have the project compiled
-# anew. What both compile in the same way is shared by the directory.
+# The crates for DataFusion are a separate workspace: in a common workspace, the features that DataFusion's crates
+# enable would make cargo compile the project again. Both workspaces use one target directory, so they share what they
+# compile in the same way.
 datafusion_manifest := crates/deltalog-datafusion/Cargo.toml
 datafusion := --locked --manifest-path $(datafusion_manifest) --target-dir target
 
@@ -183,7 +188,7 @@ RELEASE_ARGS ?=
 release: $(for_release) ## make the release VERSION: wheels, sources, crate, signed checksums, commit, tag; uploads nothing
 	$(bin)/python -m scripts.release $(VERSION) $(RELEASE_ARGS)
 
-# The wheels to build: all, or such as x86_64-unknown-linux-gnu.
+# The platforms to build wheels for, such as x86_64-unknown-linux-gnu. Empty means all.
 TARGETS ?=
 
 .PHONY: test-release
@@ -196,7 +201,8 @@ develop: .venv/.deps $(wheel_jars) ## make a quick debug build in .venv; the Pyt
 	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(bin):$$PATH maturin develop --features as-tests --quiet --uv
 	rm -f .venv/.wheel
 
-# A debug build follows from that of the Rust tests, and has all assertions. An optimized one takes ten minutes.
+# The wheel is a debug build: most of it is already built for the Rust tests, and it contains all assertions. An
+# optimized build takes ten minutes.
 .PHONY: test
 test: ## run the tests: Rust, Python, every Spark; ends with the slow ones, what ran and how long it took
 	@MAKE=$(MAKE) WHEEL_PROFILE=$${WHEEL_PROFILE:-dev} DELTALOG_TESTS=$${DELTALOG_TESTS:-quick} \
@@ -209,11 +215,12 @@ test-deep: ## run what takes long: thorough tests, long simulations, all crashes
 
 STRESS_ROUNDS ?= 10
 STRESS_LOAD ?= 4
-# Several rounds at once take less time in all, and more memory.
+# Several rounds at the same time take less time in total, but more memory.
 STRESS_AT_ONCE ?= 1
 STRESS_TESTS ?= test-rust test-datafusion-quick test-wheel
 
-# On such a machine a test may take six times as long. A test of Spark that exceeds its limit ends the run.
+# The time limit is higher, because a test may take six times as long on such a machine, and a Spark test that exceeds
+# its limit ends the run.
 .PHONY: stress
 stress: ## run the tests ten times beside a load of four processes; lists the tests that have failed
 	STRESS=1 PYTEST_TIMEOUT=$${PYTEST_TIMEOUT:-1800} WHEEL_PROFILE=$${WHEEL_PROFILE:-dev} \
@@ -235,18 +242,19 @@ test-rust-deep: .venv/.deps .cache/servers/.complete .cache/hdfs/.complete # car
 	DELTALOG_SEEDS=20000 DELTALOG_SERVER_SEEDS=400 DELTALOG_ALL_CRASHES=1 DELTALOG_ALL_RACES=1 PROPTEST_CASES=1000 \
 		PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo test --workspace --locked --no-fail-fast
 
-# DataFusion's planner takes minutes to compile, and clippy compiles everything once more: `make test-datafusion` has both.
+# DataFusion's planner takes minutes to compile, and clippy compiles everything once more. Only `make test-datafusion`
+# does both.
 .PHONY: test-datafusion-quick
 test-datafusion-quick: # test tables in DataFusion without its planner, as CI does
 	cargo test $(datafusion) $(if $(STRESS),--no-fail-fast)
 
 .PHONY: test-datafusion
-test-datafusion: .venv/.deps ## test tables in DataFusion, also by queries, and run clippy for them
+test-datafusion: .venv/.deps ## test tables in DataFusion, including queries, and run clippy on these crates
 	cargo test $(datafusion) --workspace --exclude deltalog-datafusion-python $(if $(STRESS),--no-fail-fast)
 	cargo fmt --all --manifest-path $(datafusion_manifest) --check
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy $(datafusion) --workspace --all-targets --quiet -- -D warnings
 
-# Those of one slice only, such as 1/4.
+# The slice of the defects to plant: 1/4 is the second of four slices, and 0/1 is all defects.
 PLANTED_SLICE ?= 0/1
 
 .PHONY: test-planted
@@ -276,11 +284,11 @@ statements: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete ## exec
 FUZZ_SECONDS ?= 60
 
 .PHONY: fuzz
-fuzz: ## read damaged files with every parser of bytes, all at once, a minute each
+fuzz: ## feed damaged files to every parser of bytes, all at the same time, for a minute each
 	DELTALOG_HOSTILE_SECONDS=$(FUZZ_SECONDS) cargo test --workspace --locked --test hostile -- --test-threads 32
 
 .PHONY: fuzz-guided
-fuzz-guided: ## the same, a parser after the other, guided by the code that inputs reach; what is found is kept
+fuzz-guided: ## the same, one parser after another, guided by the code that inputs reach; keeps inputs that reach new code
 	DELTALOG_HOSTILE_SECONDS=$(FUZZ_SECONDS) RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/scripts/coverage_rustc.sh \
 		cargo test --workspace --locked --test hostile bytes:: -- --test-threads 1 --nocapture
 
@@ -288,7 +296,7 @@ TABLES ?= 1000-100999
 SPARK_TABLES ?= 1000-1999
 
 .PHONY: hostile
-hostile: .venv/.wheel ## do everything to tables that somebody has changed on purpose
+hostile: .venv/.wheel ## perform every operation on tables that were damaged on purpose
 	DELTALOG_HOSTILE_TABLES=$(TABLES) DELTALOG_HOSTILE_SPARK_TABLES=$(SPARK_TABLES) \
 		$(bin)/python -m pytest tests/hostile $(PYTEST_ARGS)
 
@@ -316,8 +324,8 @@ test-api: $(for_python) # the other part
 test-spark: .venv/.wheel .cache/hadoop-aws/.complete .cache/hdfs/.complete $(s3_server) ## test the Spark layer on the newest Spark
 	$(bin)/python -m pytest tests/spark $(PYTEST_ARGS)
 
-# How many of these tests run at the same time: each keeps about one core busy. The longest begin, so that all end at about
-# the same time.
+# How many of these targets run at the same time. Each keeps about one core busy. The longest ones come first, so that
+# all end at about the same time.
 WHEEL_JOBS ?= 2
 wheel_tests := test-interop test-spark-$(firstword $(SPARKS)) $(newest_parts) test-api \
 	$(filter-out %-$(firstword $(SPARKS)),$(older_sparks:%=test-spark-%))
@@ -326,7 +334,7 @@ wheel_tests := test-interop test-spark-$(firstword $(SPARKS)) $(newest_parts) te
 test-wheel: .venv/.wheel spark-environments $(archive) .cache/jars/.complete .cache/hadoop-aws/.complete .cache/hdfs/.complete ## test-python, and the Spark layer on the newest patch of every minor
 	$(MAKE) --no-print-directory --keep-going -j$(WHEEL_JOBS) --output-sync=target $(wheel_tests)
 
-# The tests on the newest Spark, which .venv has too: files by their first letters, and what is in folders.
+# The tests on the newest Spark, which is in .venv, in three parts: the files by their first letters, and the folders.
 spark_folders := $(sort $(dir $(wildcard tests/spark/*/test_*.py)))
 .PHONY: $(newest_parts)
 $(newest_parts): test-newest-%: .venv/.wheel $(archive) .cache/hadoop-aws/.complete .cache/hdfs/.complete $(s3_server)
@@ -336,8 +344,9 @@ $(newest_parts): test-newest-%: .venv/.wheel $(archive) .cache/hadoop-aws/.compl
 .PHONY: spark-environments
 spark-environments: $(older_sparks:%=.venvs/%/.wheel)
 
-# Only the newest Spark runs all tests: the others run what depends on Spark's internals, and the oldest a little more.
-# Not all of that is quick, see tests/spark/conftest.py.
+# Only the newest Spark runs all tests. The older ones run the tests that depend on Spark's internals, and the oldest
+# runs a few more. Between the oldest and the newest, most of these tests count as thorough (see
+# tests/spark/conftest.py).
 place = $(if $(filter $*,$(newest_spark)),,DELTALOG_SPARK=$(if $(filter $*,$(firstword $(SPARKS))),oldest,between))
 SPARK_TESTS = $(if $(filter $*,$(newest_spark)),,-m '$(if $(filter $*,$(firstword $(SPARKS))),oldest or )every_spark')
 
@@ -375,7 +384,7 @@ lint-others:
 	$(bin)/python -m scripts.floors
 	$(bin)/python -m scripts.picture --check
 
-# What is fetched, one after the other: uv's cache is cleaned between two environments.
+# The targets that fetch something. They run one after another, because each environment cleans uv's cache.
 fetched := $(older_sparks:%=.venvs/%/.deps) .cache/servers/.complete .cache/hdfs/.complete .cache/jars/.complete \
 	.cache/hadoop-aws/.complete $(archive)
 
@@ -389,7 +398,7 @@ lint-and-fuzz: .venv/.deps
 	@$(MAKE) --no-print-directory fuzz
 
 .PHONY: checks
-checks: # what CI begins with: what compiles, and beside it what is fetched
+checks: # the beginning of CI: lint and fuzz, and at the same time everything that is fetched
 	@$(MAKE) --no-print-directory -j2 --output-sync=target lint-and-fuzz fetch
 
 .PHONY: docs
@@ -409,7 +418,8 @@ format: .venv/.deps ## apply the formatters
 picture: .venv/.deps ## draw the floors of the core in ARCHITECTURE.md, from the imports
 	$(bin)/python -m scripts.picture
 
-# DataFusion takes ten minutes to compile, which other cases do not need. If an option comes first, the cases are unknown.
+# Only cases that need DataFusion wait for it, because it takes ten minutes to compile. If BENCH begins with an option,
+# the cases are unknown here, so it is compiled.
 bench_datafusion := $(if $(findstring datafusion,$(BENCH))$(filter all -%,$(firstword $(BENCH) all) \
 	$(filter all,$(BENCH))),$(datafusion_environment))
 .PHONY: bench

@@ -21,7 +21,7 @@ from benches.summary import summarise
 
 console = Console(highlight=False)
 if not console.is_terminal:
-    console.width = 140  # If the output is not a terminal but a log file, it has no width.
+    console.width = 140  # A log file, unlike a terminal, has no width.
 
 
 def main(options: Sequence[str]) -> int:

@@ -16,8 +16,8 @@ JVM_SESSION = "jvm"
 
 @dataclass(frozen=True)
 class Contender:
-    """A contender. `session` names a process that all measurements of a case share; with None each measurement has its
-    own process.
+    """A contender. `session` names a process that all measurements of a case share. If it is None, each measurement has
+    its own process.
     """
 
     name: str

@@ -3,7 +3,7 @@
     python -m benches.figures results/….json …   copies the medians of these results into the JSON first
     python -m benches.figures --check            fails if a page is not up to date
 
-A row of the JSON names a case and a measure, and the figures of one run: times and, where the page shows them, peaks of
+A row of the JSON has a case, a measure, and the figures of one run: times and, where the page shows them, peaks of
 memory or the growth of the heap. New results replace the figures and the date of the rows for the same case and
 measure. They must come from the machine that the JSON names, and from the largest table of the case.
 """
@@ -136,7 +136,7 @@ def _figure(figure: dict[str, Any]) -> str:
 
 
 def _seconds(number: float) -> str:
-    """Formats a time with two significant digits, or with one digit after the point."""
+    """Formats a time with two significant digits, or from ten seconds on with one digit after the point."""
     if number >= 1:
         return f"{number:.1f}{SPACE}s"
     if number >= 0.095:

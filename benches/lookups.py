@@ -41,7 +41,7 @@ class Reader:
 
     name: str
     find: Callable[[str, int], int]
-    """Returns the number of rows of a column and a key."""
+    """Returns the number of rows in which a column, the first argument, has a key, the second one."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _measured(plain: Layout, filtered: Layout, rows: int, lookups: int) -> int:
 
 
 def _timed(reader: Reader, column: str, keys: Sequence[int]) -> tuple[list[int], list[float], list[int]]:
-    """Measures look-ups of the keys, after looking each of them up once to warm up."""
+    """Measures look-ups of the keys, after looking up the first key once to warm up."""
     reader.find(column, keys[0])
     found, seconds, read = [], [], []
     for key in keys:

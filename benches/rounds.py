@@ -1,7 +1,7 @@
 """Runs a case: all contenders take turns, round after round, on one table.
 
 - Contenders alternate (A B A B, never A A B B), so that other load on the machine affects all of them.
-- The files of the log are read before each measurement, so that every contender finds them in the page cache.
+- All files of the table are read before each measurement, so that every contender finds them in the page cache.
 - A contender that fails once is not measured again, and the reason is recorded. The other contenders continue.
 - All contenders must return the same answer to an operation. Otherwise they did not do the same work.
 """

@@ -32,7 +32,7 @@ def in_store_beside_local(spec: TableSpec, table: Path, scratch: Path) -> Mappin
 
 
 def unanswered(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Prepares an empty table. Each writer appends one row for each file that a commit of the specification has."""
+    """Prepares an empty table, to which each of 32 writers appends `spec.adds` rows, one by one."""
     import pyarrow as pa
 
     from deltalog import write_deltalake
@@ -73,7 +73,7 @@ def copied(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
 
 
 def with_threads(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Copies the log. Each thread appends one row for each file of the table."""
+    """Copies the log. Each of 64 threads appends `spec.adds` rows, one by one."""
     assert isinstance(spec, Commits)
     return {**copied(spec, table, scratch), "threads": 64, "each": spec.adds}
 

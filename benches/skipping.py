@@ -32,8 +32,9 @@ VALUES = 1_000_000
 FILES = 100
 POINTS = 200
 PAPER = (0.54, 0.43)
-"""The required mean over the columns, and the required minimum."""
+"""The shares in the paper: the mean over the columns, and the minimum."""
 TARGET = (0.6, 0.5)
+"""The required mean over the columns, and the required minimum."""
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,14 @@ import pyarrow as pa
 import pyarrow.csv
 
 ROWS = 336_776
-# Reports of the last day arrive late.
-# A second writer appends the flights of one airport while Spark appends the flights of another airport.
-# Reports of the third airport arrive as files, after the reports of flights that were in the air at the end of a month.
+# Reports of the last day arrive late. A second writer appends the reports of `LATE_AIRPORTS` while Spark appends the
+# reports of other airports. The reports of `FILES_AIRPORT` arrive as files.
 LATE_DAY = (12, 31)
 LATE_AIRPORTS = ("EWR",)
 FILES_AIRPORT = "JFK"
-# Flights that take off after nine in the evening of the day before are reported twice.
-# The first report comes with their month and has no arrival, because they are still in the air.
-# The second report comes with the late day and is complete.
+# Flights that take off after nine in the evening of the day before are reported twice (month, day, time).
+# The first report comes with the reports of their month and has no arrival, because they are still in the air.
+# The second report is complete. It arrives late, as a file, before the reports of `FILES_AIRPORT`.
 IN_THE_AIR = (12, 30, 2100)
 COLUMNS = {
     "year": "int",

@@ -17,8 +17,8 @@ from pathlib import Path
 ARCHIVE = Path(sys.prefix) / "spark-classes.jsa"
 
 # A test's driver lives for minutes and runs most of its code once, so optimizing it would cost more than it gains.
-# Without the optimizing compiler, the default size of the code cache is a fifth of this size.
-# With so small a code cache, sweeping it would take a fifth of the processor time.
+# Without the optimizing compiler, the code cache would by default be a fifth of this size, and sweeping it would take a
+# fifth of the processor time.
 OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=240m")
 
 # This program does what most tests do.

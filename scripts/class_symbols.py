@@ -32,9 +32,11 @@ _KINDS = {_METHOD: "class", _INTERFACE_METHOD: "interface"}
 
 @dataclass
 class Class:
-    """The references in a class file: the classes that it uses, with their members and their kinds as far as these are
-    known, and the types that it extends and implements. `own` are the classes of its own package that it uses, also as
-    types of parameters.
+    """The references in a class file.
+
+    `kinds` has the classes that it uses, each with its kind ("type" if the file does not tell more). `members` has the
+    used members of these classes, `supers` the types that it extends and implements, and `own` the classes of its own
+    package that it uses, including types of parameters.
     """
 
     name: str
@@ -95,8 +97,8 @@ def symbols(
 ) -> str:
     """Returns the list of all used symbols, apart from symbols of Java and of the package `own`.
 
-    It has a section for each group of features, with the classes of the group and the symbols that only this group
-    needs, not the first group. The first group's section also has the types that the entries of other groups extend,
+    It has a section for each group of features, with the classes of the group and the symbols that the group needs but
+    the first group does not. The first group's section also has the types that the entries of other groups extend,
     because the JVM loads these types together with the classes of the first group.
     """
     classes = [read(content, own) for content in contents]
@@ -128,7 +130,9 @@ def _outer(name: str) -> str:
 def _entries(
     by_outer: Mapping[str, list[Class]], own: str, entries: Mapping[str, Iterable[str]]
 ) -> list[Class]:
-    """Returns references to the types that the entries of all groups but the first extend and implement."""
+    """Returns one `Class` for each entry of the groups after the first, and for each of their supertypes in our
+    package. It refers only to the types that the entry or supertype extends and implements.
+    """
     waiting = [f"{own}.{name}" for group, names in entries.items() if group != READ for name in names]
     known = {each.name: each for inner in by_outer.values() for each in inner}
     found: dict[str, Class] = {}
@@ -160,7 +164,7 @@ def _symbols(classes: Iterable[Class], own: str, known: set[str]) -> list[str]:
 
 
 def _pairs(lines: Iterable[str]) -> set[str]:
-    """Returns the names of the classes in a list, and pairs of a class's name and a member's name."""
+    """Returns the names of the classes in a section, and each member's line with the name of its class before it."""
     pairs, owner = set(), ""
     for line in lines:
         kind, name = line.split(" ", 1)

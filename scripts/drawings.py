@@ -97,7 +97,7 @@ def log() -> Drawing:
 
 
 def checkpoint() -> Drawing:
-    """A checkpoint stands for all commits before it."""
+    """A checkpoint, which contains the state after all commits up to its version."""
     drawing = Drawing(700, 250, "A reader opens the newest checkpoint and the commits after it")
     for number, x in enumerate(range(20, 20 + 4 * 78, 78)):
         drawing.box(x, 40, 66, f"{number}.json" if number < 3 else "…", "old")

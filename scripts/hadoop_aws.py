@@ -2,9 +2,9 @@
 
     python -m scripts.hadoop_aws DIRECTORY
 
-PySpark has the other jars of Hadoop, but not this one. The connector depends on a single jar with Amazon's whole SDK,
-of more than half a gigabyte. This script fetches only the modules of the SDK that the connector uses, 12 MB in total,
-in the same way as `jvm_connector.py`.
+PySpark has the other jars of Hadoop, but not this one. The connector depends on a single jar of more than half a
+gigabyte, which contains Amazon's whole SDK. Instead of this jar, the script fetches only the modules of the SDK that
+the connector uses, 12 MB in total, in the same way as `jvm_connector.py`.
 """
 
 from __future__ import annotations

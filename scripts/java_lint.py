@@ -26,8 +26,9 @@ from scripts.spark_jars import JAVA, SOURCES, javac, sources, version_class
 FORMATTER = ("com.google.googlejavaformat", "google-java-format", "1.28.0")
 # Both are the newest versions that run on Java 17.
 CHECKER = ("com.google.errorprone", "error_prone_core", "2.42.0")
-# These warnings do not apply here. The strings that we split have no empty parts at their end.
-# Errors while closing are not lost. Some methods override a method of Spark only in its newer releases.
+# These warnings do not apply here: the strings that we split have no empty parts at their end (StringSplitter), errors
+# while closing are not lost (Finally), and some methods override a Spark method that exists only in newer releases
+# (MissingOverride).
 NOT_CHECKED = ("StringSplitter", "Finally", "MissingOverride")
 # The tools use internal classes of the compiler.
 INTERNALS = ("api", "code", "comp", "file", "main", "model", "parser", "processing", "tree", "util")

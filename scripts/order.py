@@ -32,9 +32,9 @@ def upward(order: Collection[str], found: Iterable[Import]) -> Iterator[str]:
     position = {name: at for at, name in enumerate(order)}
     for each in found:
         if each.imported not in position:
-            yield f"{each} names no part of the order"
+            yield f"{each} belongs to no part of the order"
         elif position[each.imported] > position[each.importer]:
-            yield f"{each} goes up from {each.importer} to {each.imported}"
+            yield f"{each} belongs to {each.imported}, but {each.importer} must not use {each.imported}"
 
 
 def circles(edges: Mapping[tuple[str, str], Import]) -> list[str]:
@@ -46,5 +46,7 @@ def circles(edges: Mapping[tuple[str, str], Import]) -> list[str]:
         for importer, imported in edges:
             below.setdefault(importer, {imported}).update({imported}, below.get(imported, ()))
     return [
-        f"{each} closes a circle of {a} and {b}" for (a, b), each in edges.items() if a in below.get(b, ())
+        f"{each} makes {a} and {b} depend on each other"
+        for (a, b), each in edges.items()
+        if a in below.get(b, ())
     ]

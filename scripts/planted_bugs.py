@@ -3,9 +3,9 @@
     python scripts/planted_bugs.py [--only NAME] [--slice 1/4] [--check]     (Python 3.11 or newer)
 
 `scripts/planted_bugs.toml` lists the defects, each as a piece of code to find and its replacement. The copy is built
-once, with all defects in it; a variable that is read at run time selects the active defect. A piece of code that is
-not found exactly once is an error, which keeps the list in step with the source. `--check` checks only this. With no
-active defect, the copy must pass the simulation.
+once, with all defects in it, and an environment variable that is read at run time selects the active defect. If no
+defect is active, the copy must pass the simulation. Each piece of code must be found exactly once. Otherwise the list
+no longer fits the source, which is an error; `--check` checks only this.
 
 The crates of the copy have a different version, because the copy shares the build directory, and so the compiled
 dependencies, with the original crates. Cargo would otherwise confuse the two builds.
@@ -30,8 +30,8 @@ LIST = ROOT / "scripts/planted_bugs.toml"
 COPY = ROOT / "target/planted"
 COPIED = ["Cargo.toml", "Cargo.lock", "README.md", "clippy.toml", "crates"]
 
-# The numbers of seeds that may be needed to catch a defect, and that must pass without one.
-# The last number is the maximum duration of a test.
+# The simulation must catch a defect within `SEEDS` seeds, and must pass `CLEAN_SEEDS` seeds if no defect is active.
+# A test may take at most `SECONDS` seconds.
 SEEDS = 2000
 CLEAN_SEEDS = 60
 SECONDS = 600
@@ -96,7 +96,7 @@ def planted(wanted: list[Defect]) -> dict[str, str]:
 
 
 def renumbered(name: str, text: str) -> str:
-    """Returns the text of a manifest or lock file with the version of the crates replaced."""
+    """Returns the text of a manifest or lock file in which the version of the crates has the suffix `+planted`."""
     pattern = (
         r'^(version = "[^"+]+)' if name == "Cargo.toml" else r'^(name = "deltalog[\w-]*"\nversion = "[^"+]+)'
     )

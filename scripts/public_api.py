@@ -17,7 +17,8 @@ from pathlib import Path
 
 LIST = Path("crates/deltalog/public-api.txt")
 PAGES = Path("target/doc/deltalog")
-# The heading at which the implementations end that are written in the code; the compiler adds those that follow.
+# The headings after which a page lists the implementations that the compiler adds.
+# The implementations that are written in the code come before these headings.
 GENERATED = ("synthetic-implementations", "blanket-implementations")
 
 

@@ -1,8 +1,8 @@
 """Builds the documentation site in `.cache/site/html`: `python -m scripts.site`.
 
 The documents stay where readers of the repository look for them. They are copied to their places on the site, and the
-links in them are adapted. The Python reference is a list of names, for which mkdocstrings takes the text from the
-docstrings. If the package exports a name that is on no page, that is an error.
+links in them are adapted. The pages of the Python reference only list names, and mkdocstrings takes the texts from the
+docstrings. It is an error if the package exports a name that is on no page.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ RUST = "reference/rust.md"
 function of the core.
 """
 
-# Modules without a page: the first has no documentation, and the second repeats the names of errors.
+# Exported names without a page: `__version__` has no documentation, and `exceptions` repeats the names of the errors.
 WITHOUT_PAGE = {"__version__", "exceptions"}
 
 _CHART = re.compile(r"^```mermaid\n.*?^```$", re.MULTILINE | re.DOTALL)
@@ -242,7 +242,7 @@ def _with_code_of_tables(text: str) -> str:
 
     - Long names get marks where a line may break: after dots and underscores, and before capitals. Without such marks,
       a long name makes its column wide, or is broken in the middle of a word.
-    - A bar in code is written as `\\|`in Markdown, and the site would show the backslash.
+    - A bar in code is written as `\\|` in Markdown tables, and the site would show the backslash.
     """
     lines, is_code = [], False
     for line in text.split("\n"):

@@ -44,7 +44,7 @@ SERVICES = {
 MANIFEST = "META-INF/MANIFEST.MF"
 # Spark 4 runs on this version of Java and on newer ones.
 JAVA = 17
-# Warnings that are turned off: some the sources still cause, and others depend on the release or the jars of Spark.
+# Warnings that are turned off. The sources still cause some of them, and others depend on Spark's release or jars.
 NOT_CHECKED = "-serial,-deprecation,-path"
 # All files in a jar have this fixed time, so that every build gives the same bytes.
 # It is the earliest time that a jar can have.

@@ -24,8 +24,8 @@ GO_PROGRAMS = (
     ("fake-gcs-server", "github.com/fsouza/fake-gcs-server", "v1.56.1"),
 )
 
-# These are the newest versions that run on Node 20. Their dependencies are given as ranges of versions.
-# `NPM_DAY` selects the versions that were the newest on the day of our tests.
+# The packages below are the newest versions that run on Node 20. They accept ranges of versions of their dependencies.
+# npm installs the versions that were the newest on this day, because the tests were developed with them.
 NPM_DAY = "2026-09-01"
 # For each npm package: the directory in which it is installed with its dependencies, its version, and its program.
 NPM_PACKAGES = (

@@ -66,8 +66,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """Ends the run if a test of Spark exceeds its time. The answer to the call that was interrupted is still on its way
-    from the JVM, and the tests that follow would take it for an answer to calls of their own.
+    """Ends the run if a Spark test exceeds its time limit. The JVM still answers the call that was interrupted, and a
+    following test would take this answer for the answer to a call of its own.
     """
     raised = None if call.excinfo is None else call.excinfo.value
     if is_interrupted(raised) and not {"spark", "jvm"}.isdisjoint(getattr(item, "fixturenames", ())):

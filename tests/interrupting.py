@@ -24,8 +24,8 @@ class pressing(AbstractContextManager[None]):  # noqa: N801
     def __init__(self, *when: Callable[[], object]) -> None:
         self._when = when
         self._is_over = threading.Event()
-        # A signal must not arrive while this thread starts the other thread.
-        # A lock is used, because a single call of C code releases it.
+        # The other thread must not send a signal while this thread is still starting it, so it waits for this lock.
+        # Releasing a lock is a single call of C code, which a signal cannot interrupt.
         self._may_press = threading.Lock()
         self._thread = threading.Thread(target=self._press)
         self._handler = signal.getsignal(signal.SIGINT)
@@ -64,7 +64,7 @@ class pressing(AbstractContextManager[None]):  # noqa: N801
 
 
 def after(seconds: float) -> Callable[[], bool]:
-    """Returns a function that returns True from this many seconds after its first call on."""
+    """Returns a function that returns True once this many seconds have passed since its first call."""
     begun: list[float] = []
 
     def is_over() -> bool:
@@ -76,6 +76,6 @@ def after(seconds: float) -> Callable[[], bool]:
 
 
 def soon_after(is_time: Callable[[], bool]) -> Callable[[], bool]:
-    """Returns a function that returns True from a fifth of a second after `is_time` on."""
+    """Returns a function that returns True once a fifth of a second has passed since `is_time` first returned True."""
     rest = after(0.2)
     return lambda: is_time() and rest()

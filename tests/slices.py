@@ -6,7 +6,8 @@ and without the variable all tests run. `DELTALOG_SLICE=3/20` selects slice 3 of
 counted from 0. With `quick`, this slice runs in addition to the other tests; with `deep`, it runs alone. Tests with
 the mark `thorough(every=4)` are in every fourth slice, no matter how many slices there are. Tests with the mark
 `thorough(every=0)` are in none, because they install or compile other software, or run on a Spark between the oldest
-and the newest. CI selects the slice by the content of the tree, so each other thorough test runs after some changes.
+and the newest. CI selects the slice by the content of the source tree, so over several changes it runs all thorough
+tests that are in a slice.
 """
 
 from __future__ import annotations

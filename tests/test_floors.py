@@ -23,7 +23,7 @@ def test_an_import_from_a_floor_above_is_named(tmp_path: Path) -> None:
     down = "use crate::log::Segment;\nuse super::Snapshot;\n// crate::scan::TableScan\n"
     sources = core(tmp_path, snapshot__open=down, log__mod="\nuse crate::snapshot::{Snapshot, Totals};\n")
     assert list(upward(FLOORS, imports(sources))) == [
-        "crates/deltalog/src/log/mod.rs:2: `crate::snapshot` goes up from log to snapshot"
+        "crates/deltalog/src/log/mod.rs:2: `crate::snapshot` belongs to snapshot, but log must not use snapshot"
     ]
 
 
@@ -71,7 +71,7 @@ def test_an_import_of_a_room_above_is_named(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert list(upward(rooms.ROOMS, rooms.imports(tmp_path))) == [
-        "spark/jvm/gateway.py:2: `deltalog.spark.write` goes up from jvm to write"
+        "spark/jvm/gateway.py:2: `deltalog.spark.write` belongs to write, but jvm must not use write"
     ]
     assert list(rooms.of_core(tmp_path)) == ["table.py:2: imports deltalog.spark.enable of Spark"]
 
@@ -86,8 +86,8 @@ def test_a_class_of_a_room_above_is_named(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert list(upward(java_rooms.ROOMS, java_rooms.imports(tmp_path))) == [
-        "4.2/Leaf.java: `Job` goes up from rows to write",
-        "common/rows/Reader.java: `Job` goes up from rows to write",
+        "4.2/Leaf.java: `Job` belongs to write, but rows must not use write",
+        "common/rows/Reader.java: `Job` belongs to write, but rows must not use write",
     ]
 
 

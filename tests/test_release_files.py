@@ -79,7 +79,7 @@ def test_a_library_for_musl_needs_nothing_of_glibc() -> None:
 
 
 def compiled(directory: Path, *options: str) -> Path:
-    """Compiles a module with this machine's compiler, so that it needs a newer glibc."""
+    """Compiles a module with this machine's compiler, so it needs this machine's glibc."""
     if shutil.which("cc") is None or shutil.which("readelf") is None:
         missing("no C compiler, or no readelf")
     (directory / "module.c").write_text(MODULE)
@@ -209,7 +209,9 @@ def test_what_the_builds_lack_is_named(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_source_archive_for_datafusion_has_all_members_of_its_workspace(root: Path) -> None:
-    """maturin adds only path dependencies. Without the other members, cargo would have to change Cargo.lock."""
+    """maturin adds only path dependencies to the archive, so the package must depend on every other member. If the
+    archive lacked a member, cargo would have to change Cargo.lock.
+    """
     workspace = root / "crates/deltalog-datafusion"
     [members] = re.findall(r"(?m)^members = \[(.*)\]$", (workspace / "Cargo.toml").read_text())
     others = set(re.findall(r'"(.*?)"', members)) - {"python"}

@@ -227,7 +227,9 @@ def test_a_wheel_has_classes_for_the_sparks_that_are_here_or_for_all(steps: Step
 
 
 def test_the_wheel_for_datafusion_has_its_own_folder(steps: Steps) -> None:
-    """What is made for Spark is checked and installed as `dist/*.whl`."""
+    """The wheel for DataFusion is not in `dist`, because make checks and installs `dist/*.whl` as the wheel of
+    deltalog.
+    """
     assert "--out dist/datafusion " in steps("wheel-datafusion")
     assert "dist/*.whl" in steps("wheel")
 

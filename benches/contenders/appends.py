@@ -19,15 +19,15 @@ MEASURED = 9
 """The number of appends up to the commit before the next checkpoint."""
 
 BESIDE = 5
-"""The number of appends after a checkpoint begins. It is small, so that they end while a checkpoint of many files is
-still being written.
+"""The number of measured appends while a checkpoint is being written. It is small, so that they end before a
+checkpoint of many files is complete.
 """
 
 _TYPES = {"long": pa.int64(), "double": pa.float64(), "string": pa.string()}
 
 
 def row(shape: Shape) -> pa.Table:
-    """Returns one row of the tables without data files."""
+    """Returns one row with the columns of the tables that have no data files."""
     columns = {name: pa.array([None], _TYPES[type_]) for name, type_ in shape.columns()}
     return pa.table({**columns, "i0": [1], "month": [MONTHS[0]], "region": [REGIONS[0]]})
 

@@ -59,7 +59,9 @@ def measure(
     count: Callable[[str], int],
     prepare: Callable[[str], object] = lambda copy: None,
 ) -> dict[str, Any]:
-    """Runs each statement on a copy of the table that was prepared before, and counts the remaining rows."""
+    """Runs each statement on its own copy of the table, and counts the remaining rows. `prepare` is called with a copy
+    before the time is measured.
+    """
     left = {}
     for name, run in statements.items():
         copy = Path(table).with_name(f"{name}{suffix}")

@@ -115,8 +115,8 @@ def append(watch: Watch, table: str, options: dict[str, str] | None = None) -> d
 
 
 def append_at_once(watch: Watch, table: str, threads: int, each: int) -> dict[str, Any]:
-    """Retries without a limit on lost races; by default `deltalake` gives up after losing 15 versions to other
-    writers.
+    """Appends from several threads. The number of retries is practically unlimited, because by default `deltalake`
+    gives up after losing 15 versions to other writers.
     """
     row, properties = appends.row(NARROW), CommitProperties(max_commit_retries=1_000_000)
 

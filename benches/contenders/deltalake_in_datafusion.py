@@ -1,7 +1,8 @@
 """`deltalake` as a table provider of DataFusion.
 
-If the table has deletion vectors, the optimizer of the Python package refuses this provider ("rejects node
-CooperativeExec"), so the query is executed by the DataFusion of the same major version that `deltalake` contains.
+If the table has deletion vectors, the Python package `datafusion` refuses this provider (its optimizer "rejects node
+CooperativeExec"). In this case, the query is executed by the DataFusion inside `deltalake`, which has the same major
+version.
 """
 
 from functools import partial

@@ -24,7 +24,7 @@ def files_of_checkpoint(table: str, version: int) -> int:
 
 
 def remove_all_but_newest_checkpoint(table: str) -> None:
-    """Removes all commits but the newest, and all checkpoints but the newest. Sidecars stay."""
+    """Removes the commits before the newest checkpoint, and all other checkpoints. Sidecars stay."""
     log = Path(table) / "_delta_log"
     commits = sorted(log.glob("*.json"), key=lambda file: file.name)
     checkpoints = [file for file in log.iterdir() if ".checkpoint." in file.name]
@@ -35,7 +35,7 @@ def remove_all_but_newest_checkpoint(table: str) -> None:
 
 
 def appended(table: str, expected: int) -> int:
-    """Returns the number of files that the versions after `first` add. Each of these versions must add one file.
+    """Returns the number of files that the versions after version 0 add. Each of these versions must add one file.
 
     Raises:
         ValueError: the number is not `expected`, a version is missing, or a file was added twice.

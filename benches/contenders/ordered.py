@@ -18,7 +18,7 @@ JOINED = 128 << 20
 
 
 def target_size(table: str) -> int:
-    """Returns the target size of files with which the rows fill the wanted number of files."""
+    """Returns the target size of a file with which the rows are divided into about `FILES` files."""
     return -(-sum(path.stat().st_size for path in Path(table).glob("*.parquet")) // FILES)
 
 

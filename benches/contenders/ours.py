@@ -15,7 +15,8 @@ from benches.tables import littered
 from benches.tables.actions import NARROW, WIDE
 from benches.watch import Watch, peak_bytes
 
-# By name, because the package loads a module when one of its names is used for the first time.
+# The names are imported here, because the package loads a module only when one of its names is first used, and loading
+# must not be measured.
 from deltalog import DeltaError, DeltaTable, convert_to_delta, upkeep, write_deltalake
 
 COLUMNS = ["path", "size", "partition_values"]
@@ -148,7 +149,7 @@ def store_unanswered(
 
 
 def broad(watch: Watch, table: str) -> dict[str, Any]:
-    """Measures each operation on a table with a number of columns, and on a table with ten times as many."""
+    """Measures each operation on two tables. The second table has ten times as many columns as the first one."""
     answers: dict[str, Any] = {}
     for which in ("narrow", "broad"):
         path = f"{table}/{which}"

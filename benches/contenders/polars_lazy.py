@@ -37,7 +37,7 @@ def store_scan(watch: Watch, table: str, options: dict[str, str]) -> dict[str, A
 
 
 def _batches(frame: pl.LazyFrame) -> Iterator[pa.RecordBatch]:
-    """Returns Arrow batches that share memory with the frame, and so have Polars' type of strings."""
+    """Yields Arrow batches that share memory with the frame, so their strings have Polars' type."""
     for part in frame.collect_batches(engine="streaming"):
         yield from part.to_arrow(compat_level=pl.CompatLevel.newest()).to_batches()
 

@@ -22,7 +22,7 @@ KEYS, KEY_STEP = 1_000_000, 10
 
 
 def take(stream: Any) -> tuple[int, float]:
-    """Yields the batches of any object with `__arrow_c_stream__`."""
+    """Reads any object with `__arrow_c_stream__`. Returns the number of rows and the sum of `COLUMN`."""
     return take_batches(pa.RecordBatchReader.from_stream(stream))
 
 

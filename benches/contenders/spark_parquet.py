@@ -1,4 +1,4 @@
-"""Spark's own Parquet source, as the speed that cannot be exceeded. It reads a table's directory as plain Parquet
+"""Spark's own Parquet source, which shows how fast Spark itself is. It reads a table's directory as plain Parquet
 files.
 """
 

@@ -26,7 +26,7 @@ ROWS_PER_BATCH = 1 << 16
 
 
 def stream(table: str) -> pa.RecordBatchReader:
-    """Streams the rows of a table that has no outdated files, by reading its directory."""
+    """Streams the rows of a table by reading its directory, which must not contain outdated files."""
     files = sorted(Path(table).glob("*.parquet"))
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -43,7 +43,9 @@ PARTITION_COLUMN = "i0"
 
 
 def partitioned(table: str, partitions: int) -> pa.RecordBatchReader:
-    """Returns the rows with an additional `PARTITION_COLUMN`, whose `partitions` values are in random order."""
+    """Returns the rows with the values of `PARTITION_COLUMN` replaced: it has `partitions` different values, in random
+    order.
+    """
     source = stream(table)
     place = source.schema.get_field_index(PARTITION_COLUMN)
 

@@ -3,8 +3,8 @@
 Protocol: "Checkpoints", "Checkpoint Schema", "Last Checkpoint File".
 
 - The checkpoint is at version 100 and looks like Spark's: Snappy, row groups of about 128 MiB, page index, JSON
-  statistics without parsed columns, and files mixed with tombstones in an order without meaning (Spark: by hash of the
-  path; here: by a random partition).
+  statistics without parsed columns, and tombstones besides files. The order of the files has no meaning (Spark orders
+  them by the hash of the path; here their partitions are random).
 - Five commits follow. Each adds as many files as it removes from the checkpoint, so the table has exactly
   `files` files.
 - The commits before the checkpoint are missing, as after a clean-up of the log. There are no data files.

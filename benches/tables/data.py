@@ -3,8 +3,8 @@ strings.
 
 A second commit may delete rows. The directory is a Delta table and, for readers that skip names with an
 underscore, a directory of Parquet files, so every contender reads the same bytes. No predicate on the random columns
-skips a file, so every scan reads all files. The data files of a table with deletions are links to the files of the
-table without.
+skips a file, so every scan reads all files. If a table has deletions, its data files are links to the files of the
+table without deletions.
 """
 
 from __future__ import annotations

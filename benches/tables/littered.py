@@ -1,8 +1,7 @@
 """A table with many empty data files, and additional files that no version needs. All files are old.
 
 - The log is the same as in `Checkpointed`. For every ten files of the table there is one file that a failed write has
-  left
-  behind.
+  left behind.
 - `leave` adds such files to a copy of the log without data files, for contenders that delete them.
 """
 

@@ -261,8 +261,8 @@ if not TYPE_CHECKING:
         return sorted({*globals(), *__all__, *_MODULES})
 
 
-# A process of `multiprocessing` may end without waiting for threads. If `upkeep` is imported,
-# the commits of such a process do their background work before they return.
+# A process that `multiprocessing` has started may end without waiting for threads. So `upkeep` is imported at once: it
+# makes the commits of such a process do their background work before they return.
 _processes = sys.modules.get("multiprocessing.process")
 if _processes is not None and _processes.parent_process() is not None:
     from deltalog import upkeep

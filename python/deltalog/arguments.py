@@ -85,7 +85,7 @@ _LEAST, _LARGEST = -(2**63), 2**63 - 1
 
 
 def location_argument(table_uri: object, name: str = "table_uri") -> str:
-    """Returns a path or a URL as a string; `~` at its beginning is replaced by the user's home directory."""
+    """Returns a path or a URL as a string; `~` at its beginning is replaced with the user's home directory."""
     location = _path(table_uri)
     if not is_text(location):
         raise wrong_argument(name, table_uri, "a path or a URL")
@@ -189,7 +189,7 @@ def names_argument(names: Sequence[str], name: str, *, one: bool = False) -> lis
 
 
 def options_argument(options: Mapping[str, str] | None, name: str) -> dict[str, str]:
-    """Checks a dictionary of strings, and returns its items as pairs."""
+    """Checks and returns a mapping of strings, as a dictionary; None is an empty one."""
     expected = "a dictionary of strings to strings"
     if options is None:
         return {}
@@ -320,7 +320,7 @@ def timestamp_argument(
     if given.tzinfo is None:
         given = given.replace(tzinfo=timezone.utc)
     since_epoch: object = given - datetime(1970, 1, 1, tzinfo=timezone.utc)
-    # pandas' NaT is an instance of datetime, but stands for a missing time.
+    # pandas' NaT is an instance of datetime, but represents a missing time.
     if not isinstance(since_epoch, timedelta):
         raise wrong_argument(name, timestamp, expected)
     return milliseconds(since_epoch // timedelta(microseconds=1), round_up=round_up)

@@ -1,4 +1,6 @@
-"""Protocol classes for the Arrow PyCapsule interface, which objects of all Arrow libraries have."""
+"""Types of the Arrow data that deltalog accepts: protocol classes for the Arrow PyCapsule interface, which all Arrow
+libraries implement, and for Polars lazy frames.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeAlias

@@ -26,7 +26,7 @@ class CloneResult(Facts):
     """The result of a CLONE."""
 
     metrics: dict[str, int]
-    """The metrics by the names of the JVM connector: `sourceTableSize`, `sourceNumOfFiles`, `numRemovedFiles`,
+    """The metrics under the JVM connector's names: `sourceTableSize`, `sourceNumOfFiles`, `numRemovedFiles`,
     `removedFilesSize`, `numCopiedFiles` and `copiedFilesSize`.
     """
     version: int | None

@@ -161,7 +161,7 @@ def flat(node: _Node, parts: Callable[[_Node], tuple[_Node, _Node] | None]) -> l
 
 
 def both(first: str | None, second: str | None) -> str | None:
-    """Returns the condition that is true where both conditions are; None stands for a condition that is always true."""
+    """Returns the condition that is true where both conditions are true. None means that a condition is always true."""
     return " AND ".join(f"({condition})" for condition in (first, second) if condition is not None) or None
 
 

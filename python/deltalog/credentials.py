@@ -1,12 +1,13 @@
 """Gets credentials from the object that a program passes as `credential_provider=`.
 
-| object | how credentials are obtained |
-| --- | --- |
-| a function | It is called without arguments. It returns an object of one of the next four kinds, or a mapping, which
-may contain an expiration time. | | a session of boto3 | `get_credentials()` | | credentials of botocore |
-`get_frozen_credentials()`, every minute, because botocore renews them itself | | a credential of azure-identity |
-`get_token("https://storage.azure.com/.default")` | | credentials of google-auth | `refresh()`, when they are not
-`valid` |
+The object can be:
+
+- a function. It is called without arguments, and returns an object of one of the next four kinds, or a mapping, which
+  may contain an expiration time;
+- a boto3 session: `get_credentials()` is called;
+- botocore credentials: `get_frozen_credentials()` is called every minute, because botocore renews them itself;
+- an azure-identity credential: `get_token("https://storage.azure.com/.default")` is called;
+- google-auth credentials: `refresh()` is called if they are not `valid`.
 
 None of these packages has to be installed unless its objects are passed. The names in a mapping are those that these
 packages, the clouds' command-line tools, Polars and obstore use, in upper or lower case, with or without underscores:

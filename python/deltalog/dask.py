@@ -55,7 +55,7 @@ def read(
         partitions: the maximum number of partitions; there are fewer if there are fewer files. By default one for each
             64 MiB of files.
         storage_options: the options of the store, for a path or URL, and for the workers. Dask sends them in its
-            graph; without them, workers take what their environment has.
+            graph; without them, workers use the credentials of their own environment.
         credential_provider: provides credentials for the store, see `DeltaTable`. It is sent to the workers, too.
 
     Raises:
@@ -99,7 +99,7 @@ def write(
             table, or of the frame if there is no table yet or `schema_mode` is given. A frame does not have the types
             of columns of Python objects; these become strings.
         storage_options: the options of the store, for a path or URL, and for the workers. Dask sends them in its
-            graph; without them, workers take what their environment has.
+            graph; without them, workers use the credentials of their own environment.
         credential_provider: provides credentials for the store, see `DeltaTable`. It is sent to the workers, too.
         options: more arguments of `begin_write`, such as `mode="append"` or `partition_by`.
 

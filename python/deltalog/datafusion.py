@@ -30,7 +30,7 @@ def sql(query: str, /, **tables: Location) -> Any:
     Args:
         query: one query, in DataFusion's SQL.
         tables: the tables, by the names that the query uses. Each is a `DeltaTable`, a path or a URL. DataFusion opens
-            them once more, with credentials from the environment.
+            them again, with credentials from the environment.
 
     Raises:
         ExtraRequiredError: DataFusion is not installed, or deltalog-datafusion is not.
@@ -43,7 +43,7 @@ def sql(query: str, /, **tables: Location) -> Any:
 
 
 def query_over(query: str, tables: Mapping[str, Location], storage_options: Mapping[str, str] | None) -> Any:
-    """Does the same with options of the store for all tables."""
+    """Does the same as `sql`, with storage options for all tables."""
     if not is_text(query):
         raise wrong_argument("query", query, "a query in SQL, as text")
     engine: Any = required("datafusion", "deltalog.datafusion", _INSTALL)
@@ -58,15 +58,15 @@ def query_over(query: str, tables: Mapping[str, Location], storage_options: Mapp
 
 
 def _normal(name: str) -> str:
-    """Returns the name of a table as DataFusion reads it in a query: letters of ASCII are lower case without quotes."""
+    """Returns a table's name as DataFusion reads it in a query without quotes: with ASCII letters in lower case."""
     return lower(name) if name.isidentifier() else name
 
 
 class _Session:
     """The session of all queries.
 
-    A frame of DataFusion fails once the session that planned it is gone, and does not keep it alive. So there is one
-    session for the whole process, in which a table has its name only while a query is planned.
+    A DataFusion frame does not keep the session alive that has planned it, and fails once that session is gone. So
+    there is one session for the whole process. Tables are registered in it only while a query is planned.
     """
 
     def __init__(self) -> None:

@@ -33,7 +33,7 @@ __all__ = ["source", "sql"]
 
 _INSTALL = "pip install 'deltalog[sql]'"
 _OLDEST = (1, 5)
-"""The oldest DuckDB whose relations can be read after the variable of their connection is gone."""
+"""The oldest version of DuckDB in which a relation can be read after the Python variable of its connection is gone."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -80,9 +80,9 @@ def sql(query: str, /, **tables: Location) -> "duckdb.DuckDBPyRelation":
 
     Raises:
         ExtraRequiredError: DuckDB is not installed, or is older than 1.5: `pip install 'deltalog[sql]'`.
-        InvalidArgumentError: DuckDB does not accept the query, it is more than one statement or has no result, such as
-            a COPY, or the names of two tables differ only in upper and lower case. If computing the rows fails later,
-            DuckDB raises its own error.
+        InvalidArgumentError: DuckDB does not accept the query; the query is more than one statement, or has no result,
+            such as a COPY; or the names of two tables differ only in upper and lower case. If computing the rows fails
+            later, DuckDB raises its own error.
         NotATableError: there is no table.
     """
     if not is_text(query):
@@ -106,7 +106,7 @@ def sql(query: str, /, **tables: Location) -> "duckdb.DuckDBPyRelation":
             refused, "correct the query; it names tables by the names of the other arguments"
         ) from error
     if result is None:
-        raise wrong_argument("query", query, "a query, which has a result")
+        raise wrong_argument("query", query, "a statement that returns rows, such as a SELECT")
     return result
 
 
@@ -135,7 +135,7 @@ def _has_result(query: str, connection: Any, engine: Any) -> bool:
 
 
 def _for_duckdb_1(rows: Rows) -> Any:
-    """Returns a source for DuckDB 1. If pyarrow is installed, DuckDB 1 has it filter every Arrow stream."""
+    """Returns a source for DuckDB 1, which uses pyarrow to filter Arrow streams if pyarrow is installed."""
     try:
         import pyarrow.dataset  # noqa: F401
     except ModuleNotFoundError:
@@ -153,7 +153,9 @@ class _Stream:
         self._schema = rows.empty()
 
     def __arrow_c_schema__(self) -> object:
-        """Returns the schema, for which DuckDB would otherwise begin to read the rows several times for each query."""
+        """Returns the schema. Without this method, DuckDB would begin to read the rows several times for each query,
+        only to find out the schema.
+        """
         return self._schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -162,7 +164,7 @@ class _Stream:
 
 def _filtering(base: Any, nodes: Any) -> Any:
     """Returns a class for sources that accept filters. The class is defined inside this function because its base class
-    is DuckDB's.
+    is DuckDB's, which may not be installed.
 
     Args:
         base: DuckDB's base class of sources.

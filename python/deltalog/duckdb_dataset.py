@@ -5,7 +5,8 @@ is not greater than other numbers, and -0.0 is not in a list with 0.0. So a filt
 by one that selects in pyarrow what the original filter selects in SQL.
 
 DuckDB 1.5.0 to 1.5.2 pass the filter `x IS NULL` for `ORDER BY x NULLS FIRST LIMIT 10`, because they lose the other
-half of an OR. They never pass the IS NULL of a WHERE, which DuckDB evaluates itself, so such a filter is ignored.
+half of an OR. So IS NULL filters are ignored. No rows are wrong because of this: DuckDB evaluates the IS NULL of a
+WHERE itself and does not pass it.
 """
 
 import functools
@@ -108,7 +109,7 @@ def _built(node: Node, schema: Any) -> Any:
             return compared
         case Constant(value) if value.as_py() is False:
             return pyarrow.dataset.scalar(False)
-    # DuckDB 1 passes the constant true for `x <= 'nan'`, which also selects the rows where x is NULL.
+    # DuckDB 1 passes the constant true for `x <= 'nan'`. The constant would also select rows in which x is NULL.
     raise NotTranslated
 
 

@@ -1,5 +1,5 @@
-"""The error classes. All are subclasses of `DeltaError`. Where Python has a standard exception for the case, it is the
-second parent.
+"""The error classes. All are subclasses of `DeltaError`. If Python has a standard exception for a case, the class is
+also a subclass of that exception.
 
 The message of an error states what happened. Its attributes are the table, version, file and line, as far as they are
 known (`table`, `version`, `path` and `line`), a `hint` with advice, and a `reason` for programs.

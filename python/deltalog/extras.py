@@ -9,7 +9,9 @@ __all__ = ["ExtraRequiredError", "missing_extra", "required"]
 
 
 class ExtraRequiredError(DeltaError, ImportError):
-    """An optional library that a function needs is not installed or is too old, or it lacks a package itself."""
+    """An optional library that a function needs is not installed or is too old, or a package that the library itself
+    needs is missing.
+    """
 
 
 def required(module: str, what: str, install: str) -> ModuleType:

@@ -39,7 +39,7 @@ def raise_in_handler(raised: BaseException) -> None:
     """
     earlier = signal.getsignal(signal.SIGINT)
     if earlier is None:
-        raise TypeError("the handler of SIGINT is not one of Python")
+        raise TypeError("the handler of SIGINT was not installed from Python")
 
     def handler(_number: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, earlier)

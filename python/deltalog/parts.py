@@ -111,7 +111,9 @@ def _reopened(
     condition: str | None,
     credentials: Credentials,
 ) -> Parts:
-    """Opens the same version again in the process that unpickles it, with the same credentials as its tasks."""
+    """Opens the version again in the process that unpickles the `Parts`, with the credentials that are sent with the
+    tasks.
+    """
     table_uri, version, allowed_roots, table_id = place
     snapshot = _internal.Snapshot.open(
         table_uri,

@@ -66,7 +66,9 @@ class _Scan(NamedTuple):
 
 @functools.cache
 def table_dataset() -> Any:
-    """Returns the class of datasets. It is defined inside this function because its base class is pyarrow's."""
+    """Returns the class of datasets. It is defined inside this function because its base class is pyarrow's, which may
+    not be installed.
+    """
     import pyarrow
     import pyarrow.dataset
     import pyarrow.fs

@@ -221,8 +221,8 @@ def _value(scalar: Any, kind: Any) -> Any:
         case float() if is_of == of == "double":
             return value
         case int() if is_of.startswith("decimal"):
-            # pyarrow refuses this if a decimal with all digits of the integer type and the scale of the column would be
-            # too wide.
+            # pyarrow refuses this comparison if a decimal with all digits of the constant's integer type and with the
+            # column's scale would be too wide.
             return Decimal(value)
         case Decimal() if is_of.startswith("decimal"):
             return value

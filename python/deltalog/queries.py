@@ -1,4 +1,4 @@
-"""`deltalog.sql`: queries over tables, by the library that is installed."""
+"""`deltalog.sql`: queries over tables, by DuckDB or DataFusion, whichever is installed."""
 
 import importlib.util
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ _INSTALL = "pip install 'deltalog[sql]'"
 
 
 def sql(query: str, /, **tables: Location) -> Any:
-    """Returns the result of a query over tables, by DuckDB. The query runs when the result is read.
+    """Returns the result of a query over tables. DuckDB runs the query when the result is read.
 
     ```python
     deltalog.sql("SELECT city, sum(km) FROM trips GROUP BY city", trips="/data/trips").to_arrow_table()
     ```
 
-    If DuckDB is not installed, but DataFusion and deltalog-datafusion are, the query is one in DataFusion's SQL.
-    `deltalog.duckdb.sql` and `deltalog.datafusion.sql` do not depend on what is installed.
+    If DuckDB is not installed, but DataFusion and deltalog-datafusion are, DataFusion runs the query, which must then
+    be in DataFusion's SQL. `deltalog.duckdb.sql` and `deltalog.datafusion.sql` always use the library that they name.
 
     The result is a relation of DuckDB, or a frame of DataFusion. Both have `to_arrow_table`, and can be passed to
     whatever reads an Arrow stream, such as `write_deltalake`. Other methods differ: `.df()`, `.pl()` and `.fetchall()`
@@ -41,7 +41,7 @@ def sql(query: str, /, **tables: Location) -> Any:
 
 
 def query_over(query: str, tables: Mapping[str, Location], storage_options: Mapping[str, str] | None) -> Any:
-    """Does the same with options of the store for all tables, which are paths or URLs then."""
+    """Does the same as `sql`, with storage options for all tables, which must be paths or URLs if there are options."""
     if _is_installed("duckdb"):
         from deltalog import duckdb
 
@@ -58,5 +58,5 @@ def query_over(query: str, tables: Mapping[str, Location], storage_options: Mapp
 
 def _is_installed(module: str) -> bool:
     found = importlib.util.find_spec(module)
-    # Any folder of this name can be imported, too, but has no origin.
+    # A folder of this name could be imported, too, but it has no origin.
     return found is not None and found.origin is not None

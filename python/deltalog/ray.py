@@ -67,7 +67,8 @@ def read(
 
     _check_options(data.read_datasource, options)
     parts = Parts.of(table, predicate, storage_options, credential_provider)
-    # Raises errors for wrong arguments now, instead of in the tasks. The case of names may differ from the table's.
+    # Raises errors for wrong arguments now, instead of in the tasks. The schema has the names as the table spells them;
+    # the caller's may differ in upper and lower case.
     schema = parts.schema(columns_argument(columns))
     names = None if columns is None else schema.names
     dataset: ray.data.Dataset = data.read_datasource(TableDatasource(parts, names), **options)

@@ -20,10 +20,10 @@ from deltalog.table.tasks import ScanTask
 __all__ = ["TableDatasink", "TableDatasource"]
 
 _PLACEHOLDER = pyarrow.schema([pyarrow.field("__bsp_stub", pyarrow.null())])
-"""The name of a column for blocks that need no columns, for example to count rows: Ray would see no rows in a block
-without columns.
+"""The schema of blocks for reads that need no columns, for example to count rows. It has a placeholder column, because
+Ray would see no rows in a block without columns.
 
-Ray's own data sources use this name, and Ray does not show the column to users.
+Ray's own data sources use the same name for the column, and Ray does not show the column to users.
 """
 
 

@@ -90,7 +90,7 @@ class LogStore(Protocol):
 
 @checked
 def register_log_store(name: str, log_store: LogStore) -> dict[str, str]:
-    """Registers an object that decides commits, and returns the storage option that names it.
+    """Registers an object that decides which writer commits a version, and returns the storage option that names it.
 
         options = register_log_store("ours", OurLogStore())
         write_deltalake(uri, data, storage_options=options)

@@ -1,4 +1,4 @@
-"""Spark's `DeltaTable`: replace `from delta.tables import DeltaTable` by `from deltalog.tables import DeltaTable`.
+"""Spark's `DeltaTable`: replace `from delta.tables import DeltaTable` with `from deltalog.tables import DeltaTable`.
 
 The table class for Python without Spark is `deltalog.DeltaTable`.
 """

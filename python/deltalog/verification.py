@@ -20,7 +20,7 @@ class Difference:
     checksum: Any
     """The value in the checksum file."""
     replay: Any
-    """The value that the commits in the log give."""
+    """The value that results from replaying the log."""
 
 
 @dataclass(frozen=True)

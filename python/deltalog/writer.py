@@ -153,7 +153,9 @@ def write_deltalake(
         file_format_argument(writer_properties),
     )
     if isinstance(table_or_uri, DeltaTable) and data is table_or_uri:
-        data = table_or_uri.to_arrow()  # This happens before the table is asked which version was read.
+        # This comes first, because it marks the open version as read, and an overwrite replaces the version that was
+        # read.
+        data = table_or_uri.to_arrow()
     stream = stream_argument(data)
     uri, options, base = target_argument(table_or_uri, storage_options, credential_provider, mode)
     answer = _internal.write_stream(uri, stream, arguments, storage_options=options, base=base)

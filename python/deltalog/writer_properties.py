@@ -41,7 +41,7 @@ class ColumnProperties:
     """How a column is encoded."""
 
     dictionary_enabled: bool | None = None
-    """Whether values are dictionary-encoded. By default, they are as long as this saves space."""
+    """Whether values are dictionary-encoded. By default, they are, as long as this saves space."""
     statistics_enabled: Literal["NONE", "CHUNK", "PAGE"] | None = None
     """The statistics in the file. A column with bounds in the log always has at least statistics for column chunks."""
     bloom_filter_properties: BloomFilterProperties | None = None
@@ -56,7 +56,9 @@ class ColumnProperties:
         ]
         | None
     ) = None
-    """The encoding of values outside of dictionaries. Encodings other than `PLAIN` are only possible for some types."""
+    """The encoding of values that are not dictionary-encoded. Encodings other than `PLAIN` are only possible for some
+    types.
+    """
 
     def __post_init__(self) -> None:
         bloom = self.bloom_filter_properties

@@ -47,8 +47,8 @@ class Builder:
         }
 
     def sources(self, project: Project) -> Path:
-        """Makes a source archive, with the licenses for all platforms and, if it is for Spark, too, with the Java
-        classes for every Spark release.
+        """Makes a source archive. It contains the licenses for all platforms and, if the package supports Spark, the
+        Java classes for every Spark release.
         """
         platforms = [argument for triple in (*LINUX, *ELSEWHERE) for argument in ("--platform", triple)]
         what = [

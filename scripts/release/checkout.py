@@ -74,7 +74,7 @@ def commit(place: Path, version: Version) -> str:
 
 
 def finish(root: Path, version: Version, made: str, key: Path | None) -> None:
-    """Moves the branch to the commit of the release, and tags it; with a key, the tag is signed."""
+    """Moves the branch to the commit of the release, and tags the commit. If there is a key, the tag is signed."""
     git(root, "merge", "--quiet", "--ff-only", made)
     message = f"deltalog {version}"
     signing = ["-c", "gpg.format=ssh", "-c", f"user.signingKey={key}"] if key else []

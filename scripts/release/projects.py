@@ -1,8 +1,8 @@
 """Lists the Python packages of a release.
 
 Each has a source archive, from which its wheels are built. The package for DataFusion is a separate one, because it
-changes with each major version of DataFusion, and because its crates are large. A package index has a source archive
-for each package, so it has an archive of its own, which contains the crate `deltalog` and can be built by itself.
+changes with each major version of DataFusion, and because its crates are large. It has its own source archive, because
+a package index has one for each package. This archive contains the crate `deltalog`, so it can be built by itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Project:
     in_sources: tuple[str, ...]
     """Some files of its source archive."""
     prefix: str = ""
-    """What its version has before the version of the release."""
+    """The text that precedes the version of the release in its own version."""
     has_jars: bool = False
 
     def version(self, release: Version) -> str:
@@ -55,7 +55,7 @@ class Project:
 
     @property
     def licenses(self) -> str:
-        """The licenses of other people's code, in its wheels."""
+        """The file in its wheels that contains the licenses of other people's code."""
         return f"{self.module}/THIRD_PARTY_LICENSES.txt"
 
     @property

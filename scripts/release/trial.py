@@ -2,9 +2,9 @@
 
 - A wheel for glibc is installed with pip, without an index, into a bare root directory with Debian's Python
   (scripts/release/roots.py), and then used on a table. The root directory has no shell, no /proc and no /dev.
-- The wheel for DataFusion is first installed without DataFusion, which it must name as missing. It is then installed
-  with `datafusion` and pyarrow, whose wheels are fetched from the package index for this directory, so that pip checks
-  the requirements that the wheel states, and is used in queries.
+- The wheel for DataFusion is first installed without DataFusion, and its error must say how to install DataFusion. Then
+  it is installed with `datafusion` and pyarrow, and used in queries. Their wheels are fetched from the package index
+  into the root directory, so pip checks the requirements that the wheel states.
 - A wheel for musl is loaded by musl's own loader, into a small program that provides the symbols of Python.
 - Wheels for another processor run in QEMU.
 
@@ -117,7 +117,7 @@ def emulator(target: Target, root: Path) -> list[str]:
 
 
 class Bare:
-    """A bare root directory with Python, and with pip for a Python that has no packages."""
+    """A bare root directory with Python. Its Python has no packages, so a copy of pip is beside it."""
 
     def __init__(self, target: Target, root: Path) -> None:
         self.target = target
@@ -157,7 +157,7 @@ class Bare:
         self.run([(["-c", call, "install", *always, *options, *names], "Successfully installed ")])
 
     def fetch(self, wheel: Path) -> None:
-        """Fetches the wheels that a wheel requires, except deltalog itself, into the directory."""
+        """Fetches the wheels that a wheel requires, except deltalog's own, into the root directory."""
         with zipfile.ZipFile(wheel) as archive:
             [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
             required = message_from_bytes(archive.read(name)).get_all("Requires-Dist", [])

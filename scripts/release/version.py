@@ -1,7 +1,7 @@
 """Parses and orders versions, and replaces the current version everywhere in the repository.
 
 - A version is `1.2.3` or `1.2.3-rc.1`, as Cargo spells it. Python packages and wheels spell the latter `1.2.3rc1`.
-- A place without the version, or with a different version, is an error.
+- It is an error if one of the places does not contain the version, or contains a different one.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Golden:
 
     @property
     def features(self) -> set[str]:
-        """Returns the table features in use, including those that an older protocol version implies."""
+        """Returns the table features in use, including column mapping if a reader version or a property implies it."""
         protocol = self.expected.get("protocol") or {}
         used = {*protocol.get("readerFeatures", ()), *protocol.get("writerFeatures", ())}
         configuration = (self.expected.get("metadata") or {}).get("configuration") or {}

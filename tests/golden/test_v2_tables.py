@@ -1,6 +1,7 @@
 """Tests writes to golden tables with V2 checkpoints.
 
-Existing data is kept, and deltalog and `deltalake` read the same rows, even from our checkpoint alone.
+Existing data is kept, and deltalog and `deltalake` read the same rows, even if the log has no other checkpoint than
+ours, and no commits before it.
 
 Protocol: "V2 Checkpoint Table Feature", "V2 Spec", "UUID-named checkpoint", "Classic checkpoint".
 """
@@ -44,8 +45,8 @@ def checkpoint_of(table: Path, version: int) -> Path:
 
 
 def leave_only(table: Path, version: int) -> None:
-    """Removes the commits that the checkpoint of `version` covers, and all other checkpoints. A commit must
-    follow it.
+    """Removes the commits that the checkpoint of `version` covers, and all earlier checkpoints. The log must have a
+    commit after the checkpoint.
     """
     checkpoint = checkpoint_of(table, version)
     for file in checkpoint.parent.iterdir():

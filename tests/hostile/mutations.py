@@ -190,7 +190,7 @@ def damage(random: Random, place: Place) -> None:
 
 
 def link(random: Random, place: Place) -> None:
-    """Replaces a file or directory of the table with a link to one outside, or with a pipe."""
+    """Replaces a file of the table with a pipe or with a link to a file outside, or adds a link that leads outside."""
     files = _files(place)
     target = random.choice((place.canary, place.outside))
     name = random.choice(
@@ -259,8 +259,8 @@ def _files(place: Place) -> list[Path]:
 
 
 def _commit(random: Random, place: Place, *, first: bool = False) -> tuple[Path, list[str]]:
-    """Returns a random commit and its lines. If an earlier mutation has replaced the commit with something else, it is
-    made again.
+    """Returns a random commit, or the oldest one with `first`, and its lines. If earlier mutations have left no commit
+    that is a regular file, it returns the path of version 0 without lines.
     """
     commits = sorted((place.table / "_delta_log").glob("*.json"))
     commits = [

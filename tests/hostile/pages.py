@@ -1,7 +1,7 @@
 """Writes Parquet files with a single column whose footer or pages claim more data than they have.
 
 The numbers in a page header are varints of Thrift's compact protocol, which may be longer than necessary. A page's
-checksum is optional: if a changed number needs more bytes, it takes the place of the checksum, so all offsets stay
+checksum is optional. It is left out to make room for longer numbers. The header keeps its length, so all offsets stay
 correct.
 """
 
@@ -51,7 +51,7 @@ def of_block(path: Path, *, claims: int) -> None:
     at = chunk.data_page_offset
     for _ in range(3):
         number, at = _read(content, at + 1)
-    # The last number of the header is the size of the page, with which the chunk ends.
+    # The last number of the header is the size of the page, which is at the end of the chunk.
     # The page begins with the size of a block and the number of its parts.
     body = chunk.data_page_offset + chunk.total_compressed_size - (number >> 1)
     start = varint(claims) + b"\x01"
@@ -80,7 +80,8 @@ def _write_with_header(
     for seed in count():
         _write(path, seed, compression=codec, write_page_checksum=True)
         content = path.read_bytes()
-        # Fields: the kind (15), two sizes (15 and 15), the checksum (15), and the dictionary's header (3c 15).
+        # The fields, with the bytes before each of them: the kind (15), two sizes (15 and 15), the checksum (15), and
+        # the number of entries in the dictionary's header (3c 15).
         fields, at = [], 4
         for key in (b"\x15", b"\x15", b"\x15", b"\x15", b"\x3c\x15"):
             assert content[at : at + len(key)] == key

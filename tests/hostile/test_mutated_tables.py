@@ -19,7 +19,7 @@ import pytest
 
 ASKED = os.environ.get("DELTALOG_HOSTILE_TABLES", "0-99")
 ASKED_OF_SPARK = os.environ.get("DELTALOG_HOSTILE_SPARK_TABLES", "0-19")
-# The memory limit of the process for one seed.
+# The maximum time in seconds without a line from the process.
 MOST_SECONDS = 100
 
 

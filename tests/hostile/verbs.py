@@ -1,4 +1,4 @@
-"""All operations on a table, called in the way of users who do not know who wrote the table."""
+"""The operations that users perform without Spark on a table from an unknown writer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _columns(table: DeltaTable) -> list[str]:
 
 
 def _rows(stream: Any) -> list[Any]:
-    """Reads all values of some batches, and returns the strings among them."""
+    """Reads and validates up to 20 batches, and returns the first strings of each string column."""
     found: list[Any] = []
     for batch in islice(pa.RecordBatchReader.from_stream(stream), 20):
         batch.validate(full=True)

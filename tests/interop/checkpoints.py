@@ -29,7 +29,7 @@ def write_checkpoints(table: Path, properties: dict[str, str]) -> deltalog.Delta
 def add_many_files(table: Path, properties: dict[str, str]) -> int:
     """Creates a table whose log names so many files that a V2 checkpoint puts them into sidecars.
 
-    Only the first file has rows. Returns the number of files.
+    Only the first file exists. Returns the number of files.
     """
     count = 20_000
     deltalog.write_deltalake(table, pa.table({"id": [0]}), configuration=properties)

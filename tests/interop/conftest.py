@@ -1,5 +1,5 @@
-"""Fixtures of the interop tests: a Spark session with the JVM connector and a session with deltalog, which tests
-share.
+"""Fixtures of the interop tests. The tests share two Spark sessions: one with the JVM connector, and one with
+deltalog.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class Jvm:
         return _read(self._result)
 
     def write_stream(self, directory: Path, table: Path, checkpoint: Path, *, by_window: bool) -> None:
-        """Runs the file stream of `jvm_peer.py` into a table, until all files are written."""
+        """Runs the stream of files of `jvm_peer.py`, which writes to a table, until it has written all files."""
         request = {"write_stream": str(directory), "to": str(table), "checkpoint": str(checkpoint)}
         self._ask({**request, "by_window": by_window})
 
     def versions(self, table: Path, versions: list[int]) -> list[tuple[pa.Table, dict[str, Any]]]:
-        """Returns the rows of each version, and its protocol, metadata and application transactions, as the log has
-        them.
+        """Returns two results for each version: its rows, and an object with its protocol, metadata, application
+        transactions and domains as they are in the log.
         """
         self._ask({"table": str(table), "versions": versions, "to": str(self._result)})
         states = json.loads(self._result.read_text())

@@ -1,18 +1,22 @@
 """A process with a Spark session and the JVM connector, which runs SQL. Its arguments are the connector's jars.
 
-Standard input has one request per line: `{"sql": TEXT, "to": FILE or null}`; with `to` the result is written
-there as an Arrow file. `{"table": PATH, "versions": NUMBERS, "to": FILE}` writes the rows of these versions of a table
-into `FILE.NUMBER`, each as an Arrow file, and writes into `FILE` the protocol, metadata, application transactions and
-domains of each version, as a JSON array of objects. `{"write_stream": DIRECTORY, "to": TABLE, "checkpoint": PATH,
-"by_window": BOOLEAN}` runs the stream of `stream_of_files` into a table. Standard output has one answer per line: `ok`
-or `error: …`. Output of Spark goes to standard error.
+Standard input has one request per line:
 
-`{"stream": PATH, "options": {}, "checkpoint": PATH, "column": EXPRESSION, "to": FILE}` continues a stream until it has
-read everything. It writes the values of an expression in each batch into `FILE`, as a JSON array of arrays, even if
-the stream fails.
+- `{"sql": TEXT, "to": FILE or null}` runs a statement. If `to` is a file, the result is written to it in Arrow's
+  format.
+- `{"table": PATH, "versions": NUMBERS, "to": FILE}` writes the rows of each of these versions of a table to an Arrow
+  file `FILE.NUMBER`. It also writes a JSON array to `FILE`: the protocol, metadata, application transactions and
+  domains of each version as an object.
+- `{"write_stream": DIRECTORY, "to": TABLE, "checkpoint": PATH, "by_window": BOOLEAN}` writes the stream that
+  `stream_of_files` returns to a table.
+- `{"stream": PATH, "options": {}, "checkpoint": PATH, "column": EXPRESSION, "to": FILE}` continues a stream until it
+  has read everything. It writes a JSON array to `FILE`, even if the stream fails: the values of the expression in each
+  batch as an array.
 
-SQL has a function `wait_at(VALUE, MEETING)`, which makes the file `MEETING.started`, waits for `MEETING.done` and
-returns the value.
+Standard output has one answer per line: `ok` or `error: …`. Spark's own output goes to standard error.
+
+In SQL, the function `wait_at(VALUE, MEETING)` creates the file `MEETING.started`, waits for the file `MEETING.done`
+and returns the value.
 """
 
 from __future__ import annotations
@@ -95,7 +99,7 @@ def write_versions(spark: SparkSession, path: str, versions: list[int], file: st
 
 
 def stream_of_files(spark: SparkSession, directory: str, *, by_window: bool) -> DataFrame:
-    """Returns a stream with one batch per file. It has the rows of the file, or counts of them by windows of time."""
+    """Returns a stream with one batch per file. A batch has the file's rows, or the number of rows per time window."""
     files = (
         spark.readStream.schema("id long, time timestamp").option("maxFilesPerTrigger", 1).parquet(directory)
     )

@@ -21,7 +21,9 @@ _FILE_SIZE = "spark.databricks.delta.optimize.maxFileSize"
 
 @pytest.fixture
 def small_cubes(jvm: Jvm) -> Iterator[Callable[[int], None]]:
-    """Makes the JVM connector create small files and cubes. It treats cubes of the given size as finished."""
+    """Returns a function that makes the JVM connector create small files and cubes. The function's argument is the size
+    from which the connector treats a cube as finished.
+    """
 
     def choose(size: int) -> None:
         for name, value in ((_FINISHED, size), (_MOST, size * 4), (_FILE_SIZE, size // 2)):
@@ -37,7 +39,7 @@ def ours(path: Path) -> list[str]:
 
 
 def files(path: Path) -> dict[str, dict[str, str] | None]:
-    """Returns the tags of the files of the newest version, by their paths; None for unclustered files."""
+    """Returns the tags of the newest version's files by path. The value of an unclustered file is None."""
     found: dict[str, dict[str, str] | None] = {}
     for commit in sorted((path / "_delta_log").glob("*.json")):
         actions = [json.loads(line) for line in commit.read_text().splitlines()]
@@ -51,7 +53,7 @@ def files(path: Path) -> dict[str, dict[str, str] | None]:
 
 
 def cubes(path: Path) -> dict[str, set[str]]:
-    """Returns the files of each cube."""
+    """Returns the files of each cube by the cube's id. Unclustered files are under the empty string."""
     found: dict[str, set[str]] = defaultdict(set)
     for file, tags in files(path).items():
         found["" if tags is None else tags["ZCUBE_ID"]].add(file)

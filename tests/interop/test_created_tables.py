@@ -1,6 +1,4 @@
-"""If deltalog creates or replaces a table with rules for its rows, the JVM connector sees the same table as if it had
-done so itself.
-"""
+"""A table with rules for its rows is the same, whether deltalog or the JVM connector creates or replaces it."""
 
 from __future__ import annotations
 
@@ -85,8 +83,8 @@ def test_created_and_replaced_tables(jvm: Jvm, tmp_path: Path) -> None:
         assert all((row["b"], row["d"]) == (row["a"] + 1, "x") for row in found)
         assert rows(jvm.query(f"SELECT * FROM delta.`{path}`")) == rows(pa.table(DeltaTable(path).to_arrow()))
 
-    # Both engines replace the table with one that has rows.
-    # The tests' session sets a default that enables deletion vectors for the connector.
+    # Both engines replace the table with one that has rows. The properties include `enableDeletionVectors`, because the
+    # connector's session has a default for it, which the connector stores in its table.
     given = {
         "delta.columnMapping.mode": "id",
         "delta.enableDeletionVectors": "false",

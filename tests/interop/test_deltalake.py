@@ -46,7 +46,7 @@ def test_both_write_alternately(writer: Any, reader: Any, tmp_path: Path) -> Non
     first, second = (
         TYPES.take([0, 1]),
         TYPES.take([2]),
-    )  # The batches are not slices, on which some writers abort.
+    )  # The rows are copied with `take`, because some writers abort if they get slices.
     writer.write_deltalake(tmp_path, first)
     reader.write_deltalake(tmp_path, second, mode="append")
     writer.write_deltalake(tmp_path, second, mode="overwrite")
@@ -113,7 +113,9 @@ def test_they_read_our_checkpoints(form: str, tmp_path: Path) -> None:
 
 
 def test_they_read_our_sidecars(tmp_path: Path) -> None:
-    """There are two checkpoints with sidecars. The second one refers only to sidecars of the first one."""
+    """There are two checkpoints with sidecars. The second one reuses the sidecars of the first one, and adds one
+    sidecar for the new file.
+    """
     configuration = {"delta.checkpointPolicy": "v2"}
     number = add_many_files(tmp_path, configuration)
     deltalog.DeltaTable(tmp_path).create_checkpoint()
@@ -140,8 +142,8 @@ def test_metadata_that_we_write(tmp_path: Path) -> None:
 
 
 def test_change_data_feeds(tmp_path: Path) -> None:
-    """Both packages read the change data feed of a table that `deltalake` wrote, with recorded and inferred changes,
-    and with the changes of commits that deltalog added.
+    """Both packages read the same change data feed. `deltalake` wrote most of the table. Some changes are recorded in
+    change data files, others are inferred from the file actions, and the last commits are by deltalog.
     """
     theirs = deltalake.DeltaTable.create(
         tmp_path,
@@ -197,8 +199,8 @@ def test_decimals_that_a_double_cannot_hold(tmp_path: Path) -> None:
 
 
 def test_they_accept_our_checksums_compactions_and_clean_up(tmp_path: Path) -> None:
-    """Every version reads the same before and after deltalog has compacted the log, and after it has cleaned up the
-    log.
+    """`deltalake` reads every version of a table with log compactions of deltalog, and the remaining versions after
+    deltalog has cleaned up the log. Then both packages continue to write to the table.
     """
     properties = {"delta.checkpointInterval": "4", "deltalog.logCompactionInterval": "3"}
     data = pa.table({"id": pa.array([1, 2, 3], pa.int64())})

@@ -21,13 +21,13 @@ from tests.interop.conftest import Jvm
 NAMES = ROOT / "crates/deltalog/src/protocol/features/table_feature.rs"
 DATA = pa.table({"id": pa.array(range(10), pa.int64()), "p": [f"p{number % 2}" for number in range(10)]})
 
-# For each feature, a function that creates a table at a path that uses the feature.
-# The table has some of the test's rows.
+# A function that creates a table with a certain feature at a path.
+# The table has no rows yet, or some rows of `DATA`.
 Make = Callable[[Path, Jvm], object]
 
 
 def _known() -> list[tuple[str, bool]]:
-    """Returns the features that deltalog knows by name, each with whether readers must also support it."""
+    """Returns the name of each feature that deltalog knows, and whether readers must also support the feature."""
     found = re.findall(r'^    \w+ = "([\w-]+)", (Writer|ReaderWriter)', NAMES.read_text(), re.MULTILINE)
     return [(name, kind == "ReaderWriter") for name, kind in found]
 
@@ -39,7 +39,7 @@ def _with(**properties: str) -> Make:
 
 
 def _declared(columns: str, more: str = "") -> Make:
-    """Returns a function that makes the connector define a table, to which deltalog then adds rows."""
+    """Returns a function that lets the connector create an empty table with these columns."""
     return lambda path, jvm: jvm.run(f"CREATE TABLE delta.`{path}` ({columns}) USING delta {more}")
 
 
@@ -147,8 +147,8 @@ def test_each_feature_that_is_written_has_a_table_here(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("feature", MADE)
 def test_they_read_a_table_with_the_feature(jvm: Jvm, tmp_path: Path, feature: str) -> None:
-    """The connector reads the table, also after deltalog has added more rows. Then the connector adds rows, which
-    deltalog reads.
+    """deltalog adds rows to a table with the feature, and the connector reads the table. Then the connector adds a row,
+    and deltalog reads the table.
     """
     MADE[feature](tmp_path, jvm)
     key = "the id" if feature == "columnMapping" else "id"

@@ -91,7 +91,7 @@ def key(value: Any) -> tuple[bool, Any]:
 
 
 def pairs(name: str) -> list[tuple[Any, Any]]:
-    """The values of a column in a table, as one pair of values per file."""
+    """Returns the values of a column as one pair of values per file."""
     values = sorted(POOLS[name][1], key=key)
     several = list(pairwise(values))
     longest = max(len(values) for _, values in POOLS.values())
@@ -99,7 +99,9 @@ def pairs(name: str) -> list[tuple[Any, Any]]:
 
 
 def edges() -> list[pa.Table]:
-    """Returns the content of files that together have all values. Each file has a value and the next greater value."""
+    """Returns one Arrow table per file. In each column, a file has two rows: a value and the next greater value.
+    Together, the files contain all values in `POOLS`.
+    """
     files = zip(*(pairs(name) for name in POOLS), strict=True)
     types = [data_type for data_type, _ in POOLS.values()]
     return [
@@ -176,7 +178,7 @@ def test_no_comparison_loses_a_file_of_the_connector(jvm: Jvm, tmp_path: Path) -
 
 
 def test_decimals_beyond_64_bits_are_found_and_kept(tmp_path: Path) -> None:
-    """If a file has greater decimals, `deltalake` writes 2^63 - 1 as the maximum."""
+    """If a decimal does not fit in 64 bits, `deltalake` writes 2^63 - 1 as the maximum of the file."""
     numbers = [Decimal("12345678901234567890123"), Decimal(5)]
     deltalake.write_deltalake(tmp_path, pa.table({"d": pa.array(numbers, pa.decimal128(38, 0))}))
     assert json.loads(added(tmp_path, 0)["stats"])["maxValues"]["d"] == 2**63 - 1
@@ -218,7 +220,7 @@ def test_an_offset_without_its_seconds_loses_no_row(tmp_path: Path) -> None:
     merge = table.merge(source, "t.t = s.t", source_alias="s", target_alias="t")
     merge.when_matched_update_all().when_not_matched_insert_all().execute()
     assert pa.table(DeltaTable(tmp_path).to_arrow())["n"].to_pylist() == [2]
-    # Struct statistics in a checkpoint do not contain an offset.
+    # A checkpoint's struct statistics have no offset that would show the error, but the row must still be found.
     DeltaTable(tmp_path).alter.set_table_properties(
         {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
     )
@@ -312,7 +314,7 @@ def test_rows_in_files_of_other_writers_are_counted_from_footers(tmp_path: Path)
     table = foreign(tmp_path / "deleted", too_few)
     assert table.delete("p = 'a'")["numDeletedRows"] == 3
     assert content(tmp_path / "deleted") == []
-    # Here the positions of all rows matter, so a wrong number of rows is an error.
+    # With deletion vectors, the UPDATE needs the positions of all rows, so a wrong number of rows is an error.
     table = foreign(tmp_path / "updated", too_few, vectors=True)
     with pytest.raises(CorruptDataError, match="the statistics of the file have 2 rows, but the file has 3"):
         table.update({"n": "0"}, predicate="p = 'a'")
@@ -329,8 +331,8 @@ def no_nulls(stats: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("checkpoint", [False, True])
 def test_null_counts_of_other_writers_do_not_prove_a_rule(tmp_path: Path, checkpoint: bool) -> None:
-    """The statistics say that there are no NULLs, although the other writer did not count them, so a NOT NULL rule has
-    to read the rows.
+    """The other writer has not counted the NULLs, but its statistics say that there are none. Therefore, rows are read
+    before a column becomes NOT NULL.
     """
     structs = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
     data = pa.table({"id": [1, 2], "n": [1, None], "p": ["a", "a"]})

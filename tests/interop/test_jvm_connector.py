@@ -69,8 +69,8 @@ def test_they_keep_writing_after_our_checkpoint(jvm: Jvm, tmp_path: Path) -> Non
 
 
 def test_each_accepts_the_checksums_of_the_other(jvm: Jvm, tmp_path: Path) -> None:
-    """The connector compares a checksum with the log when it writes a checkpoint, and in this test before and after
-    each commit, and fails if they differ. Each engine computes its checksums from the checksums of the other engine.
+    """The connector fails if a checksum differs from the log. It compares them when it writes a checkpoint, and in this
+    test also before and after each commit. Each engine computes its checksums from the checksums of the other engine.
     """
     table = f"delta.`{tmp_path}`"
     jvm.run("SET spark.databricks.delta.incremental.commit.verify = true")
@@ -96,8 +96,8 @@ def test_each_accepts_the_checksums_of_the_other(jvm: Jvm, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("mapping", [pytest.param("none", marks=pytest.mark.thorough), "id"])
 def test_we_read_their_deletion_vectors_and_change_data_feed(jvm: Jvm, tmp_path: Path, mapping: str) -> None:
-    """In the table, rows were deleted twice, updated, merged, purged and restored. Some versions are read, and all
-    change data feeds that end at the newest version.
+    """The connector has deleted, updated, merged, purged and restored rows of the table, some of them several times.
+    deltalog reads some versions, and the change data feed from each version to the newest one.
     """
     table = f"delta.`{tmp_path}`"
     jvm.run(
@@ -137,8 +137,8 @@ def test_we_read_their_deletion_vectors_and_change_data_feed(jvm: Jvm, tmp_path:
 
 
 def test_we_keep_writing_over_deletion_vectors_with_the_feed_on(jvm: Jvm, tmp_path: Path) -> None:
-    """deltalog creates a table with both features, the connector deletes and updates rows, and then deltalog appends,
-    writes a checkpoint and overwrites.
+    """deltalog creates a table with deletion vectors and a change data feed, and the connector deletes and updates
+    rows. Then deltalog appends rows, writes a checkpoint and overwrites the table.
     """
     table = f"delta.`{tmp_path}`"
     data = pa.table({"id": pa.array(range(100), pa.int64()), "p": [number % 2 for number in range(100)]})
@@ -228,8 +228,8 @@ def test_they_write_to_tables_with_our_features(jvm: Jvm, tmp_path: Path, proper
 
 
 def test_they_read_every_form_of_our_checkpoints(jvm: Jvm, tmp_path: Path) -> None:
-    """Each checkpoint is the only source of its version. If there are sidecars, a second checkpoint uses two of them
-    again.
+    """Each checkpoint is the only source of its version. In the table with sidecars, the second checkpoint reuses
+    sidecars of the first one.
     """
     structs = {"delta.checkpoint.writeStatsAsStruct": "true"}
     forms = {

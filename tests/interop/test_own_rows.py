@@ -58,7 +58,7 @@ CHANGES = {
 
 
 def quick(names: Iterable[str], *chosen: str) -> list[Any]:
-    """Returns test parameters. In quick runs, most of them are skipped."""
+    """Returns the names as test parameters. Quick runs use only the chosen names."""
     return [name if name in chosen else pytest.param(name, marks=pytest.mark.thorough) for name in names]
 
 

@@ -14,7 +14,7 @@ from tests.interop.test_statements import FILES, SOURCE_SQL, STATEMENTS, TABLES
 from tests.python.statement_support import created
 
 
-# Each statement runs on two of the tables: one that copies rows, and one with deletion vectors.
+# Each statement runs on two of the tables, which follow each other in `TABLES`.
 @pytest.mark.parametrize("second", [0, 1])
 @pytest.mark.parametrize("number", range(len(STATEMENTS)))
 def test_a_statement_does_what_the_connector_does(

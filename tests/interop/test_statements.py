@@ -121,7 +121,7 @@ TABLES: list[tuple[dict[str, str], list[str] | None]] = [
 ]
 
 
-# Each statement runs on two of the tables: one that copies rows or has deletion vectors, and the next table.
+# Each statement runs on two of the tables, which follow each other in `TABLES`.
 @pytest.mark.parametrize("second", [0, 1])
 @pytest.mark.parametrize("number", range(len(STATEMENTS)))
 def test_a_statement_does_what_the_connector_does(tmp_path: Path, jvm: Jvm, number: int, second: int) -> None:

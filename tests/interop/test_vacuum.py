@@ -121,7 +121,7 @@ def test_lite_continues_where_the_jvm_connector_has_ended(jvm: Jvm, tmp_path: Pa
         jvm.run(f"VACUUM delta.`{path}` LITE RETAIN 0 HOURS")
         assert len(files(path)) == 1
         write_deltalake(path, ROWS, mode="overwrite")
-        # Without the connector's record of its last VACUUM, the log would be needed from version 0 on.
+        # Without the connector's record of its last VACUUM, deltalog would need the whole log, from version 0 on.
         DeltaTable(path).create_checkpoint()
         (path / "_delta_log" / f"{0:020}.json").unlink()
         found = DeltaTable(path).vacuum(0, False, False, full=False)

@@ -1,5 +1,5 @@
-"""The options of a write have the same effects as with the JVM connector: applications, predicates, changes of the
-schema.
+"""Write options have the same effects as with the JVM connector: records of applications, predicates of overwrites, and
+schema changes.
 """
 
 from __future__ import annotations

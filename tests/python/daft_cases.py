@@ -36,7 +36,7 @@ ROWS = pa.table(
     }
 )
 
-# Filters that the scan evaluates, and Daft evaluates again.
+# Filters that the scan evaluates completely. Daft evaluates them again.
 EXACT = {
     "comparison": col("i") > 1,
     "turned": daft.lit(1) < col("i"),
@@ -56,7 +56,7 @@ EXACT = {
     "name": col("odd `name`") == "d",
 }
 
-# Filters that only Daft evaluates, as a whole or in part.
+# Filters with parts that only Daft evaluates.
 OTHER = {
     "float": col("d") > 1.0,
     "zero": col("d") == 0.0,

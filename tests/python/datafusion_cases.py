@@ -66,7 +66,7 @@ ROWS = pa.table(
 )
 GONE = 6
 
-# Filters that the scan evaluates, alone or in addition to DataFusion.
+# Filters that the scan evaluates. DataFusion may evaluate them again.
 BY_THE_SCAN = [
     "i = 3",
     "i <> 3",
@@ -110,7 +110,7 @@ BY_THE_SCAN = [
     " OR ".join(f"i = {n}" for n in range(300)),
 ]
 
-# Filters that DataFusion evaluates, alone or in part.
+# Filters that DataFusion must evaluate, because the scan evaluates at most a part of them.
 BY_DATAFUSION = [
     "f <> 0.0",
     "f NOT IN (0.0, 1.5)",
@@ -131,7 +131,7 @@ BY_DATAFUSION = [
 
 @pytest.fixture
 def table(tmp_path: Path) -> str:
-    """A table of two files, with a deletion vector, and with a column that has another name in its files."""
+    """Creates a table of two files with a deletion vector, in which the column `i` has another name in the files."""
     path = str(tmp_path / "table")
     properties = {"delta.enableDeletionVectors": "true", "delta.columnMapping.mode": "name"}
     names = ["before" if name == "i" else name for name in ROWS.column_names]
@@ -168,13 +168,13 @@ def test_a_filter_selects_the_same_rows(table: str, condition: str) -> None:
     assert integers(context, query.replace("{}", "t")) == wanted
     if condition in BY_THE_SCAN:
         assert "number_of_children=0" in plan(context, query.replace("{}", "t"))
-        # Of floats, both NaN and both zeros may be kept for DataFusion.
+        # If the column has floating-point numbers, the scan may also return both NaN and both zeros.
         more = 4 if re.search(r"\b[fg]\b", condition) else 0
         assert scanned(context, query) <= len(wanted) + more
 
 
 def scanned(context: SessionContext, query: str) -> int:
-    """Returns the number of rows that the scan has returned to DataFusion, or 0 if it was not asked."""
+    """Returns the number of rows that the scan has returned to DataFusion, or 0 if the plan has no scan."""
     text = "\n".join(context.sql("EXPLAIN ANALYZE " + query.replace("{}", "t")).to_pydict()["plan"])
     found = re.search(r"DeltaScanExec.*?output_rows=([\d.]+)", text)
     return int(float(found[1])) if found else 0
@@ -287,12 +287,12 @@ def test_an_insert_notices_other_writers(table: str) -> None:
     context = context_of(t=deltalog_datafusion.table(table))
     DeltaTable(table).delete("id = 1")
     before = DeltaTable(table).version()
-    # The rows that it reads are gone.
+    # These statements are based on the version that the provider has opened. The first one reads a row that is gone.
     with pytest.raises(Exception, match="nothing was committed"):
         context.sql(copy).collect()
     with pytest.raises(Exception, match="nothing was committed"):
         context.sql("INSERT OVERWRITE t (id) VALUES (3)").collect()
-    # The rows that it counts, by the log's statistics, or in a subquery.
+    # These statements count a row that is gone: by the log's statistics, and in a subquery.
     for rows in (
         "count(*) FROM t",
         "value FROM generate_series(3, 3) WHERE value < (SELECT count(*) FROM t)",
@@ -300,7 +300,7 @@ def test_an_insert_notices_other_writers(table: str) -> None:
         with pytest.raises(Exception, match="nothing was committed"):
             context.sql(f"INSERT INTO t (id) SELECT {rows}").collect()
     assert DeltaTable(table).version() == before
-    # Rows that it does not read may change.
+    # Rows that a statement does not read may change.
     context = context_of(t=deltalog_datafusion.table(table))
     DeltaTable(table).delete("id = 9")
     assert integers(context, copy) == [3]
@@ -341,7 +341,7 @@ def test_what_cannot_be_opened(tmp_path: Path, table: str) -> None:
     opened._credential_provider = dict
     with pytest.raises(UnsupportedFeatureError, match="pass the path or URL of the table"):
         deltalog_datafusion.table(opened)
-    # A table that has taken the place of another one is not mistaken for it.
+    # A table that has replaced another one at the same path is not mistaken for it.
     opened = DeltaTable(table)
     shutil.rmtree(table)
     write_deltalake(table, pa.table({"id": [1]}))
@@ -358,7 +358,7 @@ def test_a_missing_file_is_an_error(table: str) -> None:
 
 
 def test_another_major_version_is_refused(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With another version the process would crash."""
+    """With another major version of DataFusion, the process would crash."""
     provider = deltalog_datafusion.table(table)
     ours = importlib.metadata.version
 
@@ -437,7 +437,7 @@ def test_sql_that_is_refused(table: str, tmp_path: Path) -> None:
         deltalog.datafusion.sql("SELECT 1", t=table, T=table)
     with pytest.raises(NotATableError):
         deltalog.datafusion.sql("SELECT 1", t=tmp_path / "nowhere")
-    # A name ends with its query.
+    # A name is valid only in the query to which it was passed.
     with pytest.raises(InvalidArgumentError, match=r"'datafusion\.public\.t' not found"):
         deltalog.datafusion.sql("SELECT * FROM t")
     assert DeltaTable(table).version() == version

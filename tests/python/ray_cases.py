@@ -152,7 +152,7 @@ def test_a_filter_skips_files(path: str) -> None:
 
 
 def test_a_pickled_source_reads_the_same_rows(path: str) -> None:
-    """Ray pickles a source for the coordinator of `streaming_split`, on which Ray Train depends."""
+    """Ray pickles a source and sends it to the coordinator of `streaming_split`, which Ray Train uses."""
     source = TableDatasource(Parts.of(path, "k < 21", None, None), ["s"]).apply_predicate(col("k") > 0)
     write_deltalake(path, pa.table({"k": [15], "s": ["9"]}), mode="append")
     unpickled = ray.cloudpickle.loads(ray.cloudpickle.dumps(source))
@@ -202,7 +202,9 @@ def test_a_dataset_is_written_as_one_commit(path: str, tmp_path: Path) -> None:
 
 
 def test_blocks_of_a_task_may_have_different_types(tmp_path: Path) -> None:
-    """A column whose values in a block are all NULL may have the type null, and blocks without rows no columns."""
+    """If all values of a column are NULL in a block, the column may have the type null in this block. A block without
+    rows may have no columns.
+    """
     schema = pa.schema([pa.field("k", pa.int64(), nullable=False), ("s", pa.string())])
     nothing = pa.table({})
     nulls = pa.table({"k": pa.array([2], pa.int32()), "s": pa.nulls(1)})

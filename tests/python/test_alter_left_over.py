@@ -57,7 +57,7 @@ def test_a_new_constraint_is_in_force(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("feature", [None, "rowTracking", "icebergCompatV3"])
 def test_row_tracking_that_begins_gives_ids_to_all_rows(tmp_path: Path, feature: str | None) -> None:
-    """If row tracking takes effect, all rows get ids. This is also true if it does so because another feature requires
+    """When row tracking takes effect, all rows get ids, even if it takes effect only because another feature requires
     it.
     """
     opened = table(tmp_path, delta_enableRowTracking="true")
@@ -103,8 +103,8 @@ def test_a_feature_that_requires_row_tracking_and_mapping_begins_both(
 
 
 def test_version_3_that_begins_with_its_property_needs_files_with_ids(tmp_path: Path) -> None:
-    """With Iceberg Compatibility V3, properties take effect that had none before. This is refused, because the files
-    have no field ids.
+    """Iceberg Compatibility V3 lets properties take effect that had no effect before, such as column mapping. This is
+    refused, because the files have no field ids.
     """
     opened = table(tmp_path, delta_columnMapping_mode="name", delta_enableRowTracking="true")
     with pytest.raises(InvalidArgumentError, match="'id' has no field id in the file, but 1"):

@@ -212,8 +212,8 @@ def test_row_tracking_conflicts_with_rows_that_would_get_no_ids(tmp_path: Path) 
 
 
 def test_in_commit_timestamps_begin_with_the_commit_that_enables_them(tmp_path: Path) -> None:
-    """PROTOCOL, "Writer Requirements for In-Commit Timestamps", 4 and 5. They also hold for a commit that moves to a
-    later version because another writer was faster.
+    """PROTOCOL, "Writer Requirements for In-Commit Timestamps", items 4 and 5. These requirements also hold for a
+    commit that moves to a later version because another writer was faster.
     """
     table = created(tmp_path)
     append = pa.table({"id": pa.array([3], pa.int64())})

@@ -192,7 +192,7 @@ def test_an_existing_table_keeps_its_metadata(tmp_path: Path) -> None:
         ({"delta.generationExpression": "id +"}, r"the generated column 'c' \(id \+\)"),
         ({"delta.invariants": "i > 0"}, "the invariant of column c"),
         ({"CURRENT_DEFAULT": "'a'"}, "the column 'c' cannot have the default value"),
-        ({LENGTH: "varchar(x)"}, r"'varchar\(x\)' is not a type of Spark"),
+        ({LENGTH: "varchar(x)"}, r"'varchar\(x\)' is not a Spark type"),
     ],
     ids=str,
 )

@@ -90,7 +90,7 @@ def money(text: str) -> Decimal:
     return Decimal(text)
 
 
-# If an append refuses a column, assigning such a column of the source is refused as well.
+# Values that an append refuses. Assigning a column of the source with such a value is refused as well.
 # Each entry has a value, the value's type, and the table's type.
 CHANGED: dict[str, tuple[Any, pa.DataType, pa.DataType]] = {
     "digits": (money("2.5001"), pa.decimal128(10, 4), pa.decimal128(10, 2)),

@@ -119,7 +119,9 @@ def test_copies_of_copies_keep_short_names(source: DeltaTable, tmp_path: Path) -
 
 
 def test_a_clone_of_files_that_its_source_may_not_read_is_refused(source: DeltaTable, tmp_path: Path) -> None:
-    """A clone of files that its source may not read is refused. Otherwise the returned table could not be read."""
+    """A table object that may not read the table's files cannot be cloned. Otherwise, the returned table could not be
+    read.
+    """
     first = source.clone(tmp_path / "first", shallow=True)
     unreadable = DeltaTable(tmp_path / "first")
     for shallow in (True, False):

@@ -107,7 +107,7 @@ def test_new_files_are_clustered_with_few_others(tmp_path: Path) -> None:
     assert metrics["filesRemoved"]["totalSize"] <= 3 * added < files / 8
     assert metrics["clusteringStats"]["inputNumZCubes"] == 1
     assert [row for row in seen(table) if row["id"] < 40_000] == before
-    # All new files are clustered together, once.
+    # A full run clusters all files together. A second full run has nothing to do.
     whole = table.optimize.cluster(full=True, dry_run=True)
     assert whole["clusteringStats"]["mergedFiles"]["numFiles"] == len(table.file_uris())
     assert table.optimize.cluster(full=True)["clusteringStats"]["numOutputZCubes"] == 1

@@ -169,7 +169,7 @@ class Interfering:
 
 
 def conflict(table: Path, other: Any, **arguments: Any) -> deltalog.DeltaError:
-    """Makes a write during which `other` commits, and returns its error."""
+    """Makes a write during which `other` commits, and returns the error of the write."""
     before = DeltaTable(table).version() if DeltaTable.is_deltatable(table) else -1
     with pytest.raises(deltalog.DeltaError) as caught:
         write_deltalake(table, Interfering(other), **arguments)

@@ -76,8 +76,8 @@ def test_what_pyarrow_has_written_becomes_a_table(partitioned: Path) -> None:
 
 
 def test_the_table_is_as_that_of_deltalake(tmp_path: Path) -> None:
-    """The table equals the one that `deltalake` makes. It has no escaped partition values and no types of statistics
-    that `deltalake` does not support.
+    """The table equals the one that `deltalake` makes. The rows avoid what `deltalake` does not support: escaped
+    partition values, and types for which it cannot write statistics.
     """
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     table = pa.table({"id": range(6), "s": list("abcdef"), "p": [1, 1, 2, 2, None, None]})
@@ -171,7 +171,7 @@ def test_times_in_names_of_directories_have_a_time_zone(tmp_path: Path, zone: st
 
 def test_a_table_stays_as_it_is(partitioned: Path) -> None:
     convert_to_delta(partitioned)
-    with pytest.raises(TableAlreadyExistsError, match="the directory is a Delta table already"):
+    with pytest.raises(TableAlreadyExistsError, match="the directory is already a Delta table"):
         convert_to_delta(partitioned)
     assert plan_conversion(partitioned, mode="ignore") is None
     assert convert_to_delta(partitioned, mode="ignore").version() == 0
@@ -232,6 +232,6 @@ def test_the_output_of_a_stream_of_spark_is_refused(partitioned: Path) -> None:
     (partitioned / "_spark_metadata").mkdir()
     (partitioned / "_spark_metadata" / "0").write_text("v1")
     with pytest.raises(
-        InvalidArgumentError, match=r"its log \(_spark_metadata\) says which of the files count"
+        InvalidArgumentError, match=r"its log \(_spark_metadata\) shows which files are valid"
     ):
         convert_to_delta(partitioned)

@@ -126,7 +126,7 @@ def _column(field: Field) -> dict[str, Any]:
         (_column(Field("b", "integer", generated_as="missing + 1")), "missing"),
         (
             {"schema": Schema([*COLUMNS, Field("c", "integer", generated_as="b + 1")])},
-            "depends on 'b', which is generated itself",
+            "depends on 'b', which is also a generated column",
         ),
         (_column(Field("b", StructType([Field("x", "integer", generated_as="1")]))), "'b' contains a field"),
         # "Default Columns"

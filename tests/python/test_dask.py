@@ -78,7 +78,7 @@ def arrow(frame: Any) -> pa.Table:
 def same(found: pa.Table, expected: pa.Table) -> bool:
     return repr(found.to_pylist()) == repr(
         expected.to_pylist()
-    )  # NaN is not equal to itself, so it is replaced.
+    )  # NaN is not equal to itself, so strings are compared.
 
 
 @pytest.mark.parametrize("partitions", [None, 1, 3, 100])

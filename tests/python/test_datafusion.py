@@ -1,5 +1,7 @@
-"""Tables in the Python package `datafusion`, which is fetched from PyPI into a separate environment, with the wheel
-`deltalog-datafusion`, which is compiled: DataFusion's crates take minutes.
+"""Tests tables in the Python package `datafusion`, in a separate environment.
+
+The package is fetched from PyPI. The wheel `deltalog-datafusion` is compiled, which takes minutes because of
+DataFusion's crates.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def run(command: list[str], directory: Path) -> str:
 
 @pytest.fixture(scope="module")
 def python(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python with DataFusion and the wheel."""
+    """Returns a Python interpreter with DataFusion and the wheel."""
     made = tmp_path_factory.mktemp("datafusion")
     maturin = str(Path(sys.executable).parent / "maturin")
     options = ["--manifest-path", MANIFEST, "--profile", "dev", "--target-dir", "target"]

@@ -1,4 +1,4 @@
-"""Decimals of Arrow that tables do not have, because of more than 38 digits or a negative scale.
+"""Arrow decimal types that tables do not have, because they have more than 38 digits or a negative scale.
 
 Protocol: "Primitive Types".
 """
@@ -24,7 +24,7 @@ from deltalog import (
 from tests.python.place import data_files
 
 WIDE, NEGATIVE = pa.decimal256(60, 10), pa.decimal128(9, -2)
-# For each type of a column and of data, a value that fits, and one that does not fit.
+# Each entry has the type of a column, the type of the data, a value that fits the column, and a value that does not.
 VALUES: list[tuple[pa.DataType, pa.DataType, str, str]] = [
     (pa.decimal128(38, 10), WIDE, "9" * 28 + "." + "9" * 10, "1" + "0" * 28),
     (pa.decimal128(10, 2), WIDE, "-99999999.25", "0.125"),
@@ -120,7 +120,7 @@ def test_a_new_column_with_too_many_digits_is_refused(tmp_path: Path, kind: pa.D
 
 @pytest.mark.parametrize("digits", [5, 15])
 def test_values_with_more_digits_than_their_type_are_refused(tmp_path: Path, digits: int) -> None:
-    """pyarrow can make such values. Parquet has too few bytes for them, and would store other values."""
+    """pyarrow can make such values. Parquet has too few bytes for them, so other values would be stored."""
     kind = pa.decimal128(digits, 2)
     value = pa.py_buffer((10**20).to_bytes(16, "little"))
     given = pa.table({"c": pa.Array.from_buffers(kind, 1, [None, value])})

@@ -98,7 +98,7 @@ def test_a_file_all_of_whose_rows_match_is_not_read(tmp_path: Path) -> None:
     table = created(tmp_path, FILES, {}, ["p"])
     for file in data_files(tmp_path):
         (tmp_path / file).write_bytes(b"nothing that could be read")
-    # First whole files match by their partition values, and then by their statistics.
+    # For the first DELETE, whole files match by their partition values, and for the second one by their statistics.
     assert metrics(table.delete("p = 'b'"))["numDeletedRows"] == 2
     assert metrics(table.delete([("id", "<=", 2)]))["numDeletedRows"] == 2
     with pytest.raises(deltalog.DeltaError):

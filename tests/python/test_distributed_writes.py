@@ -118,8 +118,8 @@ def test_fragments_of_other_writes_and_other_things_are_refused(tmp_path: Path) 
         ([foreign], deltalog.InvalidArgumentError, "belongs to the write"),
         ([good, Fragment(json.dumps(changed))], deltalog.InvalidArgumentError, "twice"),
         ([Fragment(json.dumps(changed))], deltalog.CorruptDataError, "but its fragment says"),
-        ([None], deltalog.InvalidArgumentError, "what WriteTask.write has returned"),
-        (None, deltalog.InvalidArgumentError, "what WriteTask.write has returned"),
+        ([None], deltalog.InvalidArgumentError, "the fragments that WriteTask.write returned"),
+        (None, deltalog.InvalidArgumentError, "the fragments that WriteTask.write returned"),
     ):
         with pytest.raises(error, match=message):
             one.commit(fragments)  # type: ignore[arg-type]

@@ -76,14 +76,14 @@ def test_checkpoints_hide_the_versions_that_use_the_feature(tmp_path: Path) -> N
     assert history(tmp_path, 7) == [*before, *[before[1]] * 6]
     assert rows(table) == [{"id": 2, "name": None}]
     assert not table.verify().differences
-    # Dropping another feature protects later versions as well.
+    # The protection itself cannot be dropped while the history has versions that it protects.
     with refused(tmp_path, InvalidArgumentError, r"while the history has versions that it protects"):
         table.alter.drop_feature("checkpointProtection")
 
 
 def test_files_of_vectors_are_protected_from_older_clients(tmp_path: Path) -> None:
-    """Clients that do not know deletion vectors might delete their files as garbage. So the drop adds `remove` actions
-    for them as if they were data files, and VACUUM deletes them no earlier than data files.
+    """Clients that do not know deletion vectors might delete the files of the vectors as garbage. So the drop adds
+    `remove` actions for these files, as for data files, and VACUUM deletes them no earlier than data files.
     """
     table = with_deleted_rows(tmp_path)
     version = table.alter.drop_feature("deletionVectors")
@@ -102,8 +102,8 @@ def test_a_history_that_needs_nothing_is_not_protected(tmp_path: Path) -> None:
 
 
 def test_types_of_columns(tmp_path: Path) -> None:
-    """PROTOCOL, "Timestamp without timezone": users must drop the columns of a type first, and checkpoints hide the
-    old versions that have such columns.
+    """PROTOCOL, "Timestamp without timezone": users must first drop the columns that have the feature's type, and
+    checkpoints hide the old versions that have such columns.
     """
     columns = Schema([Field("a", "timestamp_ntz"), Field("b", "long")])
     table = DeltaTable.create(tmp_path, columns, configuration={"delta.columnMapping.mode": "name"})

@@ -175,7 +175,9 @@ def connection(location: str) -> Any:
 
 
 def source_without(location: str, *modules: str) -> Any:
-    """Returns the source of a DuckDB that lacks a module, or where a library is not installed."""
+    """Returns the source for a DuckDB that lacks these modules, or for a process in which these libraries are not
+    installed.
+    """
     with pytest.MonkeyPatch.context() as patched:
         for module in modules:
             patched.setitem(sys.modules, module, None)
@@ -196,14 +198,14 @@ def test_a_filter_selects_the_rows_that_duckdb_selects(connection: Any, conditio
 def test_all_columns_and_values_arrive(connection: Any) -> None:
     for query in ("SELECT * FROM {} ORDER BY k", "SELECT s, i FROM {} ORDER BY k", "SELECT count(*) FROM {}"):
         wanted, found = (connection.sql(query.format(name)).fetchall() for name in ("m", "t"))
-        assert repr(found) == repr(wanted)  # NaN is not equal to itself, so it is replaced.
+        assert repr(found) == repr(wanted)  # NaN is not equal to itself, so strings are compared.
     assert connection.sql("SELECT count(*) FROM t a JOIN t b USING (k)").fetchall() == [(8,)]
 
 
 @pytest.mark.parametrize("condition", ["true", "j <> 3", "d > 1", "i IS NULL"])
 @pytest.mark.parametrize("order", ["i", "i DESC", "s", "d"])
 def test_the_first_rows_in_an_order_are_found(connection: Any, condition: str, order: str) -> None:
-    """DuckDB passes filters for the rows that can still be among the first ones."""
+    """For ORDER BY with a LIMIT, DuckDB passes filters for the rows that can still be among the first ones."""
     for nulls in ("FIRST", "LAST"):
         query = f"SELECT k FROM {{}} WHERE {condition} ORDER BY {order} NULLS {nulls}, k LIMIT 3"
         wanted = connection.sql(query.format("m")).fetchall()
@@ -333,13 +335,13 @@ def test_a_statement_without_a_result_is_refused_before_it_is_executed(
 ) -> None:
     write_deltalake(tmp_path / "t", pa.table({"a": [1]}))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidArgumentError, match="pass a query, which has a result"):
+    with pytest.raises(InvalidArgumentError, match="pass a statement that returns rows, such as a SELECT"):
         deltalog.sql(query, t="t")
     assert [path.name for path in tmp_path.iterdir()] == ["t"]
 
 
 def test_names_that_duckdb_does_not_tell_apart_are_refused(tmp_path: Path) -> None:
-    """DuckDB would read the second table by both names."""
+    """DuckDB does not distinguish upper and lower case in names, so it would read the second table by both names."""
     first, second = (str(tmp_path / name) for name in "ab")
     for path in (first, second):
         write_deltalake(path, pa.table({"a": [1]}))
@@ -375,7 +377,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 
 
 def test_an_old_duckdb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would raise "Connection has already been closed" when the rows are read."""
+    """An old DuckDB would raise "Connection has already been closed" when the rows are read."""
     monkeypatch.setattr(duckdb, "__version__", "1.4.5")
     with pytest.raises(
         ExtraRequiredError, match=r"DuckDB 1\.5 or newer, and DuckDB 1\.4\.5 is installed: pip"
@@ -399,7 +401,7 @@ def test_a_damaged_table_is_an_error_that_names_the_file(tmp_path: Path) -> None
 def test_a_duckdb_without_sources_reads_rows_once(
     location: str, monkeypatch: pytest.MonkeyPatch, has_pyarrow: bool
 ) -> None:
-    """Where pyarrow is installed, only the needed columns are read."""
+    """If pyarrow is installed, only the needed columns are read."""
     columns: list[Any] = []
     read = Rows.read
 
@@ -464,8 +466,9 @@ def field(*parts: str) -> Any:
 def test_filters_of_duckdb_1_are_compared_as_in_sql(
     connection: Any, location: str, condition: str, expression: Any
 ) -> None:
-    """DuckDB 1 passes such expressions, and does not filter again (`duckdb_py/arrow/pyarrow_filter_pushdown.cpp`),
-    except for a filter on null, which it passes for the first rows in an order.
+    """DuckDB 1 passes such expressions, and does not evaluate them again (see its file
+    `duckdb_py/arrow/pyarrow_filter_pushdown.cpp`). It evaluates only a filter on null again, which it passes for ORDER
+    BY with a LIMIT.
     """
     wanted = connection.sql(f"SELECT k FROM m WHERE {condition} ORDER BY k").fetchall()
     found = source_without(location, "duckdb._sources").scanner(["k"], expression).to_table()

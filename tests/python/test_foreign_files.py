@@ -90,7 +90,7 @@ def arrow(**options: Any) -> Write:
 
 
 def required(table: pa.Table, file: Path) -> None:
-    """Returns the data with columns that have no nulls declared as required. Nested fields stay optional."""
+    """Writes the data with all columns that have no nulls declared as required. Nested fields stay optional."""
     fields = [
         pa.field(field.name, field.type, nullable=table[field.name].null_count > 0) for field in table.schema
     ]

@@ -1,5 +1,5 @@
-"""Table objects return a recent version without a request, the commits of the log, and whether properties allow an
-operation.
+"""Tests what table objects return: a recent version, for which no request is needed, the commits of the log, and
+whether properties allow an operation.
 """
 
 from __future__ import annotations

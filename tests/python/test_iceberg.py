@@ -246,7 +246,7 @@ def test_files_must_comply_when_the_compatibility_begins(tmp_path: Path) -> None
 
 
 def adds_of(path: Path) -> list[str]:
-    """Returns the `add` actions of the newest version. The newest commit's actions come last."""
+    """Returns the paths of all files that commits have added. The newest commit's files come last."""
     version = DeltaTable(path).version()
     return [str(path / add["path"]) for number in range(version + 1) for add in adds(path, number)]
 
@@ -286,7 +286,7 @@ def test_concurrently_added_rows_are_a_conflict(tmp_path: Path) -> None:
 def test_the_feature_is_dropped_after_the_property_was_removed(tmp_path: Path) -> None:
     table = created(tmp_path)
     ids = log_ids(table)
-    with refused(tmp_path, InvalidArgumentError, "is to be compatible with Iceberg"):
+    with refused(tmp_path, InvalidArgumentError, "compatibility with Iceberg is enabled"):
         table.alter.drop_feature("icebergCompatV2")
     table.alter.unset_table_properties([V2])
     table.alter.drop_feature("icebergCompatV2")
@@ -298,7 +298,7 @@ def test_the_feature_is_dropped_after_the_property_was_removed(tmp_path: Path) -
 
 
 def test_version_3_tracks_rows_and_gives_their_columns_the_ids_of_iceberg(tmp_path: Path) -> None:
-    """ "Materialized Row ID column must use field ID 2147483540", the one with commit versions 2147483539."""
+    """ "Materialized Row ID column must use field ID 2147483540", and the column with commit versions 2147483539."""
     table = created(tmp_path, V3)
     configuration = table.metadata().configuration
     assert configuration[TRACKED] == "true"

@@ -260,8 +260,8 @@ def loop(path: Path) -> None:
     ],
 )
 def test_special_files_are_refused_at_once(table: Path, make: Callable[[Path], None], name: str) -> None:
-    """Pipes and devices are refused at once, because reading a pipe would block and a device has no end. As checksums
-    and checkpoints they may be ignored.
+    """Pipes and devices are refused at once, because reading a pipe would block and a device has no end. If they have
+    the name of a checksum or a checkpoint, they may also be ignored.
     """
     file = data(table / "a.parquet")
     log(table, [PROTOCOL, metadata(), add("a.parquet", file)])

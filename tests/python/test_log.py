@@ -362,7 +362,7 @@ def test_a_commit_deletes_the_expired_part_of_the_log(tmp_path: Path) -> None:
     for version in range(5):
         write_deltalake(tmp_path, pa.table({"id": [version]}), mode="append", configuration=properties)
     ages(tmp_path, {0: 30, 1: 20, 2: 10, 3: 9, 4: 1})
-    # Only the first checkpoint of an hour is followed by a clean-up.
+    # A clean-up follows only the first checkpoint of an hour, so the previous checkpoint is made older.
     os.utime(tmp_path / "_delta_log" / f"{4:020}.checkpoint.parquet", (0, 0))
     for version in range(5, 7):
         write_deltalake(tmp_path, pa.table({"id": [version]}), mode="append")

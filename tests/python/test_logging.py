@@ -165,7 +165,7 @@ def test_a_warning_from_within_a_stream(table: Path, records: Records, take: Cal
     assert take(stream) == VERSIONS
     (record,) = records.wait_for(1)
     assert "a checkpoint cannot be read" in record.getMessage()
-    # A thread that the consumer waits for must not wait for the interpreter lock.
+    # Another thread delivers the record: a thread for which the consumer waits must not wait for the interpreter lock.
     assert record.threadName != "MainThread"
 
 
@@ -208,8 +208,8 @@ def test_ctrl_c_in_a_handler_stops_the_call(table: Path, records: Records) -> No
 
 
 def test_a_handler_that_stops_does_not_hide_a_commit(tmp_path: Path, records: Records) -> None:
-    """If a logging handler raises KeyboardInterrupt while a commit is made, the commit's call succeeds, and the next
-    call is interrupted instead.
+    """If a logging handler raises an exception such as SystemExit while a commit is made, the call that commits
+    succeeds, and the next call raises the exception.
     """
 
     def stop(_: logging.LogRecord) -> bool:

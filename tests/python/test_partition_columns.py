@@ -80,7 +80,7 @@ def test_files_have_the_values_of_the_log(
 
 
 def test_every_writer_keeps_to_it(tmp_path: Path) -> None:
-    """Files with copied rows, rewritten files, and files from several processes also have the columns."""
+    """Files with copied rows, rewritten files, and files from several processes also have the partition columns."""
     configuration = {**BY_FEATURE, "delta.enableRowTracking": "true"}
     data = pa.table({"p": ["a", "a", "b"], "id": pa.array([1, 2, 3], pa.int64())})
     write_deltalake(tmp_path, data, partition_by=["p"], configuration=configuration)
@@ -119,8 +119,8 @@ def test_the_feature_is_added_and_dropped_without_files(tmp_path: Path) -> None:
 def test_files_of_before_the_feature_are_a_conflict_and_of_before_the_property_are_not(
     tmp_path: Path,
 ) -> None:
-    """The feature is a requirement for new files, so files from before are a conflict. The property is only a request:
-    "it is also correct … to ignore this property".
+    """The feature requires that new files have the columns, so files that were written before it was added are a
+    conflict. The property is only a request: "it is also correct … to ignore this property".
     """
     data = pa.table({"p": ["a"], "id": pa.array([1], pa.int64())})
     for configuration, conflicts in ((BY_FEATURE, True), (BY_PROPERTY, False)):

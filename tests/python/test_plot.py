@@ -97,7 +97,7 @@ def test_the_texts_of_a_figure(tmp_path: Path) -> None:
 @pytest.mark.parametrize("files", [0, 1, 10_000])
 def test_charts(tmp_path: Path, kind: str, files: int) -> None:
     pytest.importorskip("altair")
-    # The chart is checked against the schema of Vega-Lite.
+    # `to_dict` checks the chart against the schema of Vega-Lite.
     chart = PLOTS[kind](many(tmp_path / "t", files), library="altair").to_dict()
     assert [part["mark"] for part in chart["vconcat"]]
     assert chart["title"]["text"].startswith(("Files of", "Overlap of", "Growth of", "Commits of"))

@@ -55,7 +55,8 @@ def test_overlap(tmp_path: Path) -> None:
     adds += [add("unknown"), add("empty", **bounds(None, None, rows=3, nulls=3))]
     overlap = overlap_of(table(tmp_path / "t", [adds], LONG), "x")
     assert (overlap.files, overlap.unknown, overlap.empty) == (5, 1, 1)
-    # The values are 0, 9, 5, 14, 20 and 20, and one file has unknown bounds.
+    # The bounds are 0, 9, 5, 14, 20 and 20. They are in 1, 2, 2, 1, 1 and 1 files, and perhaps in the file with unknown
+    # bounds.
     assert overlap.mean == pytest.approx((1 + 2 + 2 + 1 + 1 + 1) / 6 + 1)
     assert overlap.most == 3
     assert [(part.low, part.files) for part in overlap.parts(4)] == [(0, 3), (5.25, 3), (10.5, 2), (15.75, 2)]

@@ -177,7 +177,7 @@ def test_the_first_rows_end_the_scan(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 def test_rows_in_order(tmp_path: Path, engine: Any) -> None:
-    """With the option for order, a frame has its rows in the same order each time."""
+    """With `ordered=True`, a frame has its rows in the same order each time."""
     path = str(tmp_path / "table")
     for number in range(40):
         rows = pl.DataFrame({"a": range(number * 1000, number * 1000 + 1000), "s": "x" * 100})

@@ -1,4 +1,4 @@
-"""REORG ... APPLY (PURGE) rewrites files without deleted rows and dropped columns. Protocol: "Column Mapping"."""
+"""REORG ... APPLY (PURGE) removes deleted rows and dropped columns from files. Protocol: "Column Mapping"."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_purge_leaves_nothing_of_deleted_rows_and_dropped_columns(table: Delta
 def test_partitions_are_chosen(table: DeltaTable) -> None:
     assert table.optimize.purge("p = 'b'")["numFilesRemoved"] == 0
     assert table.optimize.purge("p = 'a'")["numFilesRemoved"] == 2
-    with pytest.raises(InvalidArgumentError, match="partition columns only"):
+    with pytest.raises(InvalidArgumentError, match="columns that are not partition columns"):
         table.optimize.purge("id = 1")
 
 

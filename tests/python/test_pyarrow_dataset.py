@@ -189,7 +189,9 @@ def test_a_filter_selects_the_rows_that_pyarrow_selects(location: str, seen: lis
 
 @pytest.mark.parametrize("number", [1, -3, 2**40, -(2**63), 2**64 - 1])
 def test_decimals_are_compared_with_whole_numbers(location: str, seen: list[bool], number: int) -> None:
-    """pyarrow refuses this: it has no decimal type for 64 bits of digits and the scale of the column."""
+    """pyarrow itself refuses this comparison: it has no decimal type with room for both the digits of a 64-bit integer
+    and the scale of the column.
+    """
     dataset = deltalog.pyarrow.dataset(location)
     value = pa.scalar(number, pa.uint64() if number >= 2**63 else pa.int64())
     for name, compare in itertools.product(
@@ -268,8 +270,8 @@ def test_rows_are_streamed(tmp_path: Path) -> None:
 
 
 def test_pyarrow_does_not_run_python_while_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It reads ahead in its own threads. At the end of the interpreter, a process waits forever for a thread that runs
-    Python.
+    """pyarrow reads ahead in its own threads. If such a thread ran Python code at the end of the interpreter, the
+    process would wait for it forever.
     """
 
     class WithoutIterator:
@@ -288,8 +290,8 @@ def test_pyarrow_does_not_run_python_while_it_reads(tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize("provider", [False, True], ids=["without a provider", "with a provider"])
 def test_a_program_ends_while_pyarrow_reads_ahead(tmp_path: Path, provider: bool) -> None:
-    """After a credential provider was passed, threads that read a stream detach from the interpreter and attach again.
-    Python lets no thread attach once it has ended.
+    """Once a credential provider has been passed, threads that read a stream detach from the interpreter and attach
+    again. After the interpreter has ended, Python lets no thread attach.
     """
     write_deltalake(tmp_path / "t", pa.table({"a": pa.array(["x" * 1000]).take(pa.array([0] * 200_000))}))
     code = """
@@ -313,8 +315,8 @@ READS = {
 
 @pytest.mark.parametrize("rows", READS.values(), ids=READS)
 def test_a_table_can_be_read_when_the_interpreter_ends(tmp_path: Path, rows: str) -> None:
-    """The function is registered before deltalog is imported, so it runs after deltalog's own. A dataset is read by
-    threads of pyarrow, which may still read ahead when the function has returned.
+    """The function `read` is registered before deltalog is imported, so it runs after deltalog's own exit functions.
+    pyarrow's threads read a dataset, and may still read ahead when `read` has returned.
     """
     write_deltalake(tmp_path / "t", pa.table({"a": pa.array(["x" * 1000]).take(pa.array([0] * 200_000))}))
     code = f"""

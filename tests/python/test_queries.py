@@ -1,4 +1,4 @@
-"""`deltalog.sql`: which library it takes. `test_duckdb.py` and `datafusion_cases.py` test the libraries."""
+"""Tests which library `deltalog.sql` uses. `test_duckdb.py` and `datafusion_cases.py` test it with each library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from deltalog.extras import ExtraRequiredError, required
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where neither library is installed, and where only DataFusion itself is."""
+    """Tests two cases: neither DuckDB nor DataFusion is installed, and DataFusion is installed without
+    `deltalog-datafusion`.
+    """
     for module in ("duckdb", "datafusion", "deltalog_datafusion"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ExtraRequiredError, match=r"pip install 'deltalog\[sql\]'"):

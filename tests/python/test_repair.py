@@ -137,7 +137,7 @@ def test_rows_that_were_deleted_do_not_come_back(tmp_path: Path) -> None:
     vector.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     assert [row["problem"] for row in problems(table)] == ["damaged vector"]
     assert table.repair()["files_removed"] == []
-    with pytest.raises(CorruptDataError, match="which rows of 1 of its files are deleted is not known"):
+    with pytest.raises(CorruptDataError, match="the deletion vectors of 1 of its files cannot be read"):
         table.repair(remove_damaged=True)
     vector.unlink()
     with pytest.raises(MissingFileError, match="drop_files_without_vectors"):

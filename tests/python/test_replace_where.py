@@ -335,7 +335,7 @@ def test_columns_are_found_by_their_names_in_the_schema(tmp_path: Path) -> None:
 
 
 def test_deleted_rows_are_not_evaluated(tmp_path: Path) -> None:
-    """The predicate would fail for a row that was already deleted, so it must not be evaluated for it."""
+    """The predicate would fail for a row that was already deleted, so it must not be evaluated for this row."""
     write_deltalake(tmp_path, rows_of([(1, "a", 0), (2, "a", 5), (3, "a", 20)]), configuration=VECTORS)
     write_deltalake(tmp_path, rows_of([]), mode="overwrite", predicate="n = 0")
     write_deltalake(tmp_path, rows_of([(9, "b", 1)]), mode="overwrite", predicate="10 / n >= 1")

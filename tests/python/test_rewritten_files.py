@@ -54,7 +54,7 @@ def test_restored_files_are_rewritten(tmp_path: Path) -> None:
     lines = actions(tmp_path, 1)
     (add,) = of(lines, "add")
     (removed,) = of(lines, "remove")
-    # This is the commit that restored version 0.
+    # These actions are what a commit that restores version 0 contains.
     tombstone = {name: value for name, value in add.items() if name not in ("stats", "tags")}
     tombstone |= {"deletionTimestamp": add["modificationTime"], "extendedFileMetadata": True}
     live = {

@@ -32,7 +32,7 @@ def in_order(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def test_rows_in_order(tmp_path: Path) -> None:
-    """The order of rows depends neither on threads nor on the size of batches, also after a checkpoint."""
+    """The order of rows does not depend on the number of threads or the size of batches, even after a checkpoint."""
     for number in range(30):
         rows = range(number * 2000, number * 2000 + 2000)
         write_deltalake(tmp_path / "t", pa.table({"i": rows, "s": ["x" * 50] * 2000}), mode="append")

@@ -1,4 +1,4 @@
-"""Spark reads and writes warn about options whose names are misspelled names of our options."""
+"""Spark reads and writes warn about an option if its name is a misspelling of one of our options."""
 
 from __future__ import annotations
 

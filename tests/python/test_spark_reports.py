@@ -87,7 +87,7 @@ def test_a_report_that_is_not_true_is_not_committed(tmp_path: Path, fault: str) 
         expected = CorruptDataError, "not a data file of the table"
     else:
         write.add_reports(block(b"\x09"))
-        expected = CorruptDataError, "in the form 9"
+        expected = CorruptDataError, "in version 9 of the format"
     with pytest.raises(expected[0], match=expected[1]):
         write.commit("WRITE", {}, "")
     assert not (path / "_delta_log").exists()

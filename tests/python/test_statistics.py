@@ -38,7 +38,9 @@ def bounds(table: DeltaTable) -> list[Any]:
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_columns_are_found_by_their_ids(tmp_path: Path, nested: bool) -> None:
-    """Column mapping by ids: the names in a file may belong to other columns. Protocol: "Column Mapping"."""
+    """With column mapping by ids, the names in a file may be the names of other columns in the table. Protocol:
+    "Column Mapping".
+    """
 
     def in_file(name: str, number: int) -> pa.Field:
         return pa.field(name, pa.int64(), metadata={"PARQUET:field_id": str(number)})
@@ -128,7 +130,7 @@ def test_statistics_of_deleted_rows(table: DeltaTable) -> None:
 
 
 def test_other_columns_choose_no_files(table: DeltaTable) -> None:
-    with pytest.raises(InvalidArgumentError, match="partition columns only"):
+    with pytest.raises(InvalidArgumentError, match="columns that are not partition columns"):
         table.recompute_statistics("id = 1")
 
 

@@ -84,8 +84,7 @@ LOSSLESS = {
 @pytest.mark.parametrize("name", LOSSLESS)
 def test_stored_without_loss(name: str, tmp_path: Path) -> None:
     array, stored = LOSSLESS[name]
-    # The data is written twice, the second time to the existing table.
-    # The data is a slice, so its offsets do not begin at 0.
+    # The data is written to a new table, and then to the existing table, as a slice whose offsets do not begin at 0.
     write_deltalake(tmp_path, pa.table({"c": array}))
     write_deltalake(
         tmp_path, pa.table({"c": pa.concat_arrays([array, array]).slice(len(array))}), mode="append"

@@ -94,7 +94,7 @@ def test_nested_and_encoded_values_partitions_and_statistics(tmp_path: Path) -> 
     assert table.count(f"struct.a = {MOST} AND dictionary = 0") == 1
 
 
-# For each type of a column a value that it holds, the value that is read, and one that it does not hold.
+# For each column type: a value that it can hold, the value that is read back, and a value that it cannot hold.
 COLUMNS: dict[str, tuple[int, Any, int]] = {
     "byte": (2**7 - 1, 2**7 - 1, 2**7),
     "short": (2**15 - 1, 2**15 - 1, 2**15),
@@ -154,7 +154,7 @@ def test_a_merge_of_unsigned_keys(tmp_path: Path) -> None:
 
 
 def test_new_and_wider_columns(tmp_path: Path) -> None:
-    """Columns become wider as for signed integers. A column of integers does not become a decimal."""
+    """Columns become wider in the same way as for signed integers, but an integer column does not become a decimal."""
     old = pa.table({"a": pa.array([1], pa.int8()), "b": pa.array([1], pa.int64()), "v": pa.nulls(1)})
     write_deltalake(tmp_path, old, configuration={"delta.enableTypeWidening": "true"})
     new = {"a": pa.array([2**32 - 1], U32), "b": pa.array([9], U64), "v": pa.array([MOST], U64)}
@@ -171,7 +171,9 @@ def test_new_and_wider_columns(tmp_path: Path) -> None:
 
 
 def test_parquet_files_are_converted_as_spark_reads_them(tmp_path: Path) -> None:
-    """Bounds of unsigned columns are not in the order of the table's type, and exclude no file."""
+    """The bounds of unsigned columns in a file do not follow the order of the table's type, so they must not exclude
+    the file.
+    """
     pq.write_table(LARGEST, tmp_path / "a.parquet")
     convert_to_delta(tmp_path)
     table = DeltaTable(tmp_path)

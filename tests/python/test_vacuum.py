@@ -121,7 +121,7 @@ def test_a_file_that_was_restored_since_the_plan_stays(tmp_path: Path) -> None:
 
 
 def test_a_short_retention_is_refused(path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"retention of 1 hours is shorter.*168 hours") as caught:
+    with pytest.raises(InvalidArgumentError, match=r"retention of 1 hour is shorter.*168 hours") as caught:
         DeltaTable(path).vacuum(1)
     assert "enforce_retention_duration=False" in str(caught.value)
     for wrong in (-1, float("nan"), True, "7 days", timedelta(-1)):
@@ -151,7 +151,7 @@ def test_directories_that_have_been_empty_for_long_are_removed(path: Path) -> No
     os.utime(path / "p=old" / "nested", (0, 0))
     os.utime(path / "p=old", (0, 0))
     assert DeltaTable(path).vacuum_plan().delete().num_directories == 1
-    # Removing the directory has changed the time of its parent directory.
+    # Removing the directory has changed the time of its parent directory, which is therefore not old enough.
     assert (path / "p=old").exists()
     assert (path / "p=new" / "nested").exists()
 

@@ -84,5 +84,5 @@ def test_a_long_default_value_is_repeated_for_a_few_rows_at_once(tmp_path: Path)
     merge.when_not_matched_insert({"id": "s.id"}).execute()
     table = DeltaTable(tmp_path)
     assert (table.count(), table.count("octet_length(doc) = 1000000")) == (600, 600)
-    # One batch each is in Arrow's memory, in the encoder, and in the pages of the file.
+    # At the same time, there is one batch in Arrow's memory, one in the encoder, and one in the pages of the file.
     assert peak_bytes() - before < 1 << 30

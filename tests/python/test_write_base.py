@@ -64,7 +64,7 @@ def test_the_base_is_a_snapshot_of_the_same_table(tmp_path: Path) -> None:
 
 
 def leave_only_newest(path: Path) -> int:
-    """Leaves only a checkpoint of the newest version in the log."""
+    """Leaves only the newest version in the log, with its commit and a checkpoint."""
     DeltaTable(path).create_checkpoint()
     newest = DeltaTable(path).version()
     for version in range(newest):
@@ -77,8 +77,8 @@ def leave_only_newest(path: Path) -> int:
 def test_an_append_whose_base_was_cleaned_up_succeeds_unless_the_table_has_changed(
     tmp_path: Path, has_constraint: bool
 ) -> None:
-    """An append whose base version was cleaned up continues, unless the table has changed. Here a constraint was
-    added, for which the append's files were not checked.
+    """An append whose base version was cleaned up continues, unless the table has changed. In one case, a constraint
+    was added, and the append's files were not checked for it.
     """
     write_deltalake(tmp_path, ONE)
     write = begin(tmp_path, "append")
@@ -91,7 +91,7 @@ def test_an_append_whose_base_was_cleaned_up_succeeds_unless_the_table_has_chang
     if has_constraint:
         with pytest.raises(deltalog.CommitConflictError) as error:
             SparkWrite.resume(write.token())
-        # The constraint needs a table feature.
+        # The constraint needs a table feature, so the protocol may have changed, too.
         assert error.value.reason in ("protocol_changed", "metadata_changed")
     else:
         assert SparkWrite.resume(write.token()).commit("WRITE", {}, "") == newest + 1

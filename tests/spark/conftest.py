@@ -15,8 +15,8 @@ from tests.stores.mini_hdfs import MiniHdfs, is_installed
 EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 ANSWERS_FROM_LOG = "io.deltalog.spark.AnswersFromLog"
 
-# Quick test modules that depend the most on the internals of a Spark release. The newest Spark runs all tests.
-# Other releases run only these modules (`make test-wheel`), without tests that are marked as `newest` or slow.
+# Quick test modules that depend the most on the internals of a Spark release. All tests run on the newest Spark.
+# On other releases, only these modules run (`make test-wheel`), without tests that are marked as `newest` or `slow`.
 EVERY_SPARK = {
     "test_builders",
     "test_catalog_alter",
@@ -30,8 +30,8 @@ EVERY_SPARK = {
     "test_write",
 }
 
-# Releases between the oldest and the newest run two of these modules, and the tests with these names.
-# All other tests count as thorough for these releases.
+# On releases between the oldest and the newest, only two of these modules run, and a few tests of the other modules.
+# All other tests count as thorough on these releases.
 SMOKE = {
     "test_catalog_writes",
     "test_sql",
@@ -42,8 +42,8 @@ SMOKE = {
     "test_the_scan_is_sparks_own_parquet_scan",
 }
 
-# The oldest Spark also runs these modules, because its Connect, plans and rules differ the most.
-# CI runs each of them for a quarter of the trees.
+# On the oldest Spark, these modules run as well, because its Connect, plans and rules differ the most.
+# In CI, each of their tests runs only for about a quarter of the changes (see `tests/slices.py`).
 OLDEST = {
     "test_catalog_reads",
     "test_connect",
@@ -138,7 +138,7 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniHdfs]:
 
 @pytest.fixture
 def answers_from_log(spark: SparkSession) -> Iterator[None]:
-    """Lets aggregates be answered from the log, as for users."""
+    """Lets the log answer aggregates, as it does for users."""
     spark.conf.set(EXCLUDED_RULES, "")
     yield
     spark.conf.set(EXCLUDED_RULES, ANSWERS_FROM_LOG)

@@ -25,7 +25,7 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 """
 
-# Spark waits only ten seconds for the process of `foreachBatch` to start, so the start is tried again.
+# Spark waits only ten seconds until the Python process of `foreachBatch` has started, so the start is tried again.
 STARTED = """
 def started(writer):
     for _ in range(20):
@@ -39,7 +39,9 @@ def started(writer):
 
 
 def run_client(code: str, directory: Path, *, is_pure: bool = True) -> subprocess.CompletedProcess[str]:
-    """Runs the code of a client in a new process. A `pure` client has only the modules of `pyspark-client`."""
+    """Runs a client's code in a new process. If `is_pure` is True, the client has only the modules of
+    `pyspark-client`.
+    """
     return subprocess.run(
         [sys.executable, "-c", (PURE_CLIENT if is_pure else "") + textwrap.dedent(code)],
         capture_output=True,

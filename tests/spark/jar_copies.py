@@ -26,7 +26,9 @@ def of_this_spark() -> Path:
 
 
 def changed(directory: Path, name: str, **texts: str) -> Path:
-    """Returns a copy of the jar with changed content in the files that this module's constants name."""
+    """Returns a copy of the jar with new content for some of its files. Each keyword of `texts` is a constant of this
+    module that names a file, such as `BUILD`.
+    """
     copy = directory / name
     files = {globals()[constant]: text for constant, text in texts.items()}
     directory.mkdir(exist_ok=True)

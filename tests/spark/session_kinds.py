@@ -1,7 +1,7 @@
 """Runs statements in sessions of every kind, each on its own table, and writes the outcomes to a file.
 
-This program is a separate process, because some kinds of sessions exist only before `enable` is called, or after the
-first Spark context has stopped.
+This program runs in a separate process, because some kinds of sessions can only be created before `enable` is called,
+or after the first Spark context has stopped.
 
     python -m tests.spark.session_kinds DIRECTORY PORT
 
@@ -42,7 +42,7 @@ ROWS = "SELECT 9 AS id, 'new' AS p"
 
 
 class Statement:
-    """A statement to run in a session, on a managed table in Spark's warehouse."""
+    """The session in which a statement runs, and its table, which is a managed table in Spark's warehouse."""
 
     def __init__(self, session: Any, name: str, path: Path) -> None:
         self.session = session
@@ -214,7 +214,7 @@ def with_other_extensions(spark: SparkSession) -> SparkSession:
 
 
 def without_us(spark: SparkSession) -> SparkSession:
-    """Returns a session that has neither our extensions nor our catalog."""
+    """Returns a session that has neither deltalog's extensions nor its catalog."""
     session = with_other_extensions(spark)
     session.conf.unset("spark.sql.catalog.spark_catalog")
     return session

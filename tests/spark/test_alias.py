@@ -123,7 +123,7 @@ def test_a_python_data_source_keeps_the_name(spark: SparkSession, path: str) -> 
     session = spark.newSession()
     spark.conf.set(
         SETTING, "false"
-    )  # As it would before `enable`, Spark refuses to register a name that is in use.
+    )  # The name must be free, as it is before `enable`: Spark refuses to register a name that is in use.
     try:
         session.dataSource.register(Theirs)
     finally:

@@ -1,4 +1,4 @@
-"""Table builders, and methods that change the protocol, which have the same names as in `delta.tables`."""
+"""Table builders and methods that change the protocol. They have the same names as in `delta.tables`."""
 
 from pathlib import Path
 from typing import Any, cast

@@ -76,7 +76,7 @@ def resources(spark: SparkSession) -> dict[str, int]:
     }
 
 
-TABLES, VERSIONS = 13, 11  # There are more versions than planners that are kept.
+TABLES, VERSIONS = 13, 11  # Together, the tables have more versions than the planners that deltalog keeps.
 # How many times each version is planned after the warm-up. 14 rounds make 2,002 plans (`make soak`).
 ROUNDS = int(os.environ.get("DELTALOG_LEAK_ROUNDS", "1"))
 
@@ -85,7 +85,9 @@ ROUNDS = int(os.environ.get("DELTALOG_LEAK_ROUNDS", "1"))
 @pytest.mark.timeout(900)
 @pytest.mark.thorough
 def test_planning_leaks_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    """Planning leaks nothing. After a warm-up that fills all caches, most plans are made by one thread."""
+    """The resources stay the same while many versions are planned, most of them by one thread. A warm-up fills all
+    caches before the resources are counted for the first time.
+    """
     paths = [str(tmp_path / f"table {number}") for number in range(TABLES)]
     for number in range(TABLES * VERSIONS):
         rows = pa.table({"id": [number], "p": [number % 2]})

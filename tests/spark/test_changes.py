@@ -83,8 +83,8 @@ def test_filters_and_options_of_the_feed(spark: SparkSession) -> None:
 
 
 def test_filters_prune_files(spark: SparkSession, tmp_path: Path) -> None:
-    """Files are skipped by statistics (which the three `remove` actions of the overwrite do not have), and by
-    conditions on the columns of the feed.
+    """Files are skipped by statistics, and by conditions on the columns of the feed. The three files that the overwrite
+    removed are read by most queries, because their `remove` actions have no statistics.
     """
     path = tmp_path / "table"
     for first in (0, 10, 20):

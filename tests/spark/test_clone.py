@@ -64,8 +64,8 @@ def test_a_statement_makes_a_copy_with_a_name(spark: SparkSession, source: str, 
 
 
 def test_a_clone_without_a_location_is_managed(spark: SparkSession, source: str) -> None:
-    """Without a location, the clone is a managed table in the current database, or in the database that its name
-    has.
+    """Without a location, the clone is a managed table. It is in the current database, unless its name includes a
+    database.
     """
     for name in ("deep", "default.deep"):
         spark.sql(f"CREATE TABLE {name} DEEP CLONE src")
@@ -92,8 +92,8 @@ def test_a_shallow_clone_is_read_by_its_name(
 
 
 def test_verbs_change_a_shallow_clone(spark: SparkSession, source: str, path: str, tmp_path: Path) -> None:
-    """Methods work on a shallow clone through its name (the catalog entry has the roots of its files), through its
-    path and the roots, and through the object that `clone` returns.
+    """Methods work on a shallow clone that is opened by its name, because the catalog entry contains the roots of its
+    files. They also work on one that is opened by its path with these roots, and on the object that `clone` returns.
     """
     spark.sql("CREATE TABLE low SHALLOW CLONE src")
     by_name = DeltaTable.forName(spark, "low")
@@ -120,8 +120,8 @@ def test_verbs_change_a_shallow_clone(spark: SparkSession, source: str, path: st
 def test_a_clone_replaces_a_table_of_the_catalog_where_it_is(
     spark: SparkSession, source: str, path: str, tmp_path: Path
 ) -> None:
-    """A clone can replace a catalog table at its location, which may be spelled in different ways. A shallow clone is
-    refused, because it could not be read by the table's name.
+    """A deep clone can replace a catalog table at its location, which may be spelled in different ways. A shallow clone
+    is refused, because it could not be read by the table's name.
     """
     at = tmp_path / "an other"
     spark.sql(f"CREATE TABLE placed DEEP CLONE src VERSION AS OF 1 LOCATION '{at}'")

@@ -1,4 +1,4 @@
-"""Which locations of tables and which options are allowed under Spark Connect."""
+"""Tests which table locations and which options are allowed under Spark Connect."""
 
 import pytest
 

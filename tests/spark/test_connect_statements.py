@@ -204,8 +204,8 @@ def test_default_values_of_untrusted_tables_are_computed_without_the_server(
     """PROTOCOL, "Default Columns": the expression may come from an untrusted writer, who can read the value in the
     table afterwards.
 
-    The server's parser would replace ${…} with the value of a setting, and has functions that can see more than the
-    row.
+    If the server computed the value, its parser would replace ${…} with the value of a setting, and some of its
+    functions could see more than the row.
     """
     numbers = {"type": "array", "elementType": "long", "containsNull": True}
     counts = {"type": "map", "keyType": "string", "valueType": "integer", "valueContainsNull": True}
@@ -273,7 +273,9 @@ print(outcome(lambda: table.update(set={{"user": "DEFAULT"}})))
 def test_a_statement_conflicts_with_commits_on_its_rows(
     spark: SparkSession, server: tuple[str, Path], tmp_path: Path
 ) -> None:
-    """Another writer commits while the source of a MERGE is evaluated. The statement has read its version before."""
+    """Another writer commits while the source of a MERGE is evaluated. The MERGE has chosen its version of the table
+    before that.
+    """
     path = tmp_path / "table"
     created(spark, str(path), "vectors")
     code = f"""

@@ -157,8 +157,8 @@ def test_conditions_on_nested_fields_and_quoted_names(spark: SparkSession, tmp_p
 
 
 def test_rules_see_empty_partition_values_as_they_are_stored(spark: SparkSession, tmp_path: Path) -> None:
-    """PROTOCOL, "Partition Value Serialization": in a partition column, an empty string is stored as NULL, for which
-    no constraint is true.
+    """PROTOCOL, "Partition Value Serialization": in a partition column, an empty string is stored as NULL. The
+    constraint is not true for NULL, so it refuses the empty string.
     """
     table = CraftedTable(
         tmp_path / "t",

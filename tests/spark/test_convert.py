@@ -103,7 +103,7 @@ def test_what_cannot_be_converted_is_named(spark: SparkSession, tmp_path: Path) 
         spark.sql(f"CONVERT TO DELTA parquet.`{path}` PARTITIONED BY (city INT, day DATE)")
     with pytest.raises(InvalidArgumentError, match="'day': city="):
         spark.sql(f"CONVERT TO DELTA parquet.`{path}` PARTITIONED BY (city STRING)")
-    with pytest.raises(InvalidArgumentError, match="only a directory of Parquet files can"):
+    with pytest.raises(InvalidArgumentError, match="only a directory of Parquet files can be converted"):
         spark.sql("CONVERT TO DELTA orc.`/tmp/x`")
     with pytest.raises(InvalidArgumentError, match=r"identifier cannot be .*; pass text"):
         DeltaTable.convertToDelta(spark, path)  # type: ignore[arg-type]

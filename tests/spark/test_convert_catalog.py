@@ -259,9 +259,9 @@ def test_defaults(spark: SparkSession) -> None:
 
 @pytest.mark.newest
 def test_spark_determines_which_files_a_table_has(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark tells which files belong to a table. A conversion refuses tables where deltalog would find different
-    files: it does not follow links, it hides different names, and it reads non-ASCII bytes in directory names
-    differently.
+    """Spark determines which files belong to a table. A conversion is refused if deltalog would find other files than
+    Spark: unlike Spark, deltalog does not follow links, regards other file names as hidden, and reads non-ASCII bytes
+    in directory names differently.
     """
     spark.range(2).coalesce(1).write.parquet(f"{tmp_path}/far")
     [far] = (tmp_path / "far").glob("*.parquet")

@@ -46,8 +46,8 @@ def data(first: int) -> pa.Table:
 def deleted_rows() -> list[Any]:
     """Returns the deleted rows of each file.
 
-    Deleted are a random tenth of the rows, a dense range in the middle that spans containers of the bitmap, the first
-    and the last row, no rows, and all rows.
+    The files have, in this order, the following deleted rows: a random tenth of the rows, a dense range in the middle
+    that spans containers of the bitmap, the first and the last row, no rows, and all rows.
     """
     random = np.random.default_rng(5)
     return [
@@ -115,7 +115,7 @@ def test_rows_do_not_depend_on_splits_row_groups_or_batches(
         assert all(
             n % ROWS == row for n, row in zip(found["n"].to_pylist(), found["row"].to_pylist(), strict=True)
         )
-        # Statistics exclude row groups and pages.
+        # For these conditions, row groups and pages are skipped by their statistics.
         for condition, wanted in (
             ("n BETWEEN 88500 AND 91999", [n for n in left if 88500 <= n <= 91999]),
             (

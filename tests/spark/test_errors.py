@@ -145,7 +145,7 @@ def test_a_wrong_argument_is_named(spark: SparkSession, tmp_path: Path, wrong: A
 
 
 def test_files_have_the_codec_of_the_table(spark: SparkSession, tmp_path: Path) -> None:
-    """Files that Spark's tasks write and files that the driver writes both have the codec of the table."""
+    """Spark's tasks and the driver both write files with the table's codec."""
     path = str(tmp_path)
     rows = spark.range(9).write.format("deltalog")
     rows.option("delta.parquet.compression.codec", "ZSTD").save(path)

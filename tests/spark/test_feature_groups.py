@@ -54,8 +54,8 @@ MERGE = "MERGE INTO t USING (SELECT 9L AS id) s ON t.id = s.id WHEN NOT MATCHED 
 
 
 def seen(tmp_path: Path, lost: dict[str, str], steps: str) -> dict[str, Any]:
-    """Runs code in a process with a jar whose groups of features miss classes. Returns the results that the code
-    collects.
+    """Runs code in a process with a jar in which the feature groups in `lost` need classes that do not exist. Returns
+    the results that the code collects.
     """
     jar = without_groups(tmp_path / "jars", lost)
     places = {"path": str(tmp_path / "by path"), "warehouse": str(tmp_path / "warehouse")}

@@ -38,7 +38,7 @@ def uri(hdfs: MiniHdfs) -> str:
 
 @contextmanager
 def settings(spark: SparkSession, **values: str) -> Iterator[None]:
-    """Returns a context with these Hadoop settings. `_` in a name stands for `.`."""
+    """Sets Hadoop settings in the session until the end of the `with` block. `_` in a name is replaced with `.`."""
     named = {name.replace("_", "."): value for name, value in values.items()}
     for name, value in named.items():
         spark.conf.set(name, value)
@@ -143,8 +143,8 @@ def test_the_default_file_system(spark: SparkSession, hdfs: MiniHdfs, uri: str) 
 
 
 def test_a_name_of_several_name_nodes(spark: SparkSession, hdfs: MiniHdfs, uri: str) -> None:
-    """A name service has several name nodes. The first one does not run. Only the session has the settings for
-    it.
+    """The location of the table names a name service with two name nodes, and the first one does not run. Only the
+    session has the settings that define this name service.
     """
     provider = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
     of_lake = {
@@ -170,7 +170,7 @@ def test_a_name_of_several_name_nodes(spark: SparkSession, hdfs: MiniHdfs, uri: 
 
 
 def test_the_session_names_the_user(spark: SparkSession, uri: str) -> None:
-    """The driver writes the log as the user that the session names, who also writes the data files."""
+    """The driver writes the log as Hadoop's login user. The data files belong to the same user."""
     jvm: Any = spark._jvm
     directory = jvm.org.apache.hadoop.fs.Path(uri)
     files = directory.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())

@@ -18,7 +18,7 @@ STATEMENTS = {
     "LOAD DATA LOCAL INPATH '{other}' OVERWRITE INTO TABLE texts": "belongs to the Delta table",
     "CREATE TABLE third STORED AS PARQUET LOCATION '{path}' AS SELECT 1 AS id": "non-empty directory",
     "TRUNCATE TABLE texts": "CANNOT_TRUNCATE_EXTERNAL_TABLE",
-    "saveAsTable": "ours is a Delta table, which a table of the format hive would replace",
+    "saveAsTable": "ours is a Delta table, and this write would replace it with a table of the format hive",
 }
 
 

@@ -1,4 +1,4 @@
-"""Exactly the rows of the task attempts that Spark has accepted are committed."""
+"""A commit contains exactly the rows of the task attempts that Spark has accepted."""
 
 import logging
 import os
@@ -95,7 +95,7 @@ def test_jobs_whose_output_is_lost_are_not_committed(
 def test_files_that_belong_to_no_task_are_ignored(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A commit contains the files that the job's tasks report, not whatever files are in the directory."""
+    """A commit contains only the files that the job's tasks report, even if there are other files in the directory."""
     received = job._received
 
     def leave(reports: Any) -> bytes:
@@ -109,8 +109,8 @@ def test_files_that_belong_to_no_task_are_ignored(
 
 
 def test_partition_values_do_not_depend_on_names_of_directories(spark: SparkSession, path: str) -> None:
-    """NULL and the string that Hive uses for it in names of directories are different values, and so are strings that
-    differ only in case.
+    """NULL and the string `__HIVE_DEFAULT_PARTITION__`, which Hive uses for NULL in directory names, are different
+    values. Strings that differ only in case are different values, too.
 
     An empty string is NULL. (PROTOCOL.md, "Partition Value Serialization".)
     """
@@ -169,7 +169,7 @@ def test_a_file_is_cut_by_the_number_of_rows(spark: SparkSession, path: str) -> 
 
 
 def test_many_reports_reach_the_commit(spark: SparkSession, path: str) -> None:
-    """If the tasks' reports have more than a megabyte, they are passed to Python in a file."""
+    """If the tasks' reports are larger than a megabyte, they are passed to Python in a file."""
     columns = [f"id + {index} AS a_column_with_a_long_name_{index}" for index in range(200)]
     data = spark.range(0, 40, numPartitions=4).selectExpr(*columns)
     data.write.format("deltalog").option("maxRecordsPerFile", 1).save(path)
@@ -309,7 +309,7 @@ KILLED = """
 @pytest.mark.slow
 @pytest.mark.thorough
 def test_an_executor_that_dies_leaves_no_row(tmp_path: Path) -> None:
-    """An executor that dies leaves no rows in the table, but perhaps files that belong to no version."""
+    """An executor that dies leaves no rows in the table. It may leave files that belong to no version."""
     run(KILLED, tmp_path)
 
 

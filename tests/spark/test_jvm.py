@@ -89,8 +89,8 @@ def test_executors_receive_the_classes_after_add_jar_and_in_new_contexts(
 
 @pytest.mark.newest
 def test_the_jar_is_that_of_all_sessions() -> None:
-    """deltalog's jar is used by all sessions. If a session has its own jars, as a Connect client may, Spark sends only
-    these to the executors.
+    """deltalog's jar is added for all sessions, even while the session of a Connect client is active. Otherwise, Spark
+    might add the jar for this session only.
     """
     done = run_python(
         """

@@ -1,5 +1,5 @@
-"""A query may read only fields of a struct that are missing in old files, because they were added later or all other
-fields were dropped. The struct must not become NULL.
+"""An old file may contain none of the fields of a struct that a query reads: the fields were added later, or all
+fields in the file were dropped. The struct must not become NULL.
 """
 
 from __future__ import annotations

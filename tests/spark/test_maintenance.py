@@ -81,7 +81,7 @@ def test_a_restore_leaves_out_missing_files_if_the_session_does(
 
 
 def test_what_cannot_be_optimized(spark: SparkSession, path: str, table: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="partition columns only"):
+    with pytest.raises(InvalidArgumentError, match="columns that are not partition columns"):
         spark.sql("OPTIMIZE m WHERE a = 1").collect()
     for statement in (
         "OPTIMIZE m WHERE",

@@ -36,7 +36,7 @@ def plans(spark: SparkSession) -> dict[int, str]:
 
 @pytest.mark.parametrize("limit", ["small", "large"])
 def test_the_target_is_not_shuffled_for_a_small_source(spark: SparkSession, path: str, limit: str) -> None:
-    """If the source is large, the target is shuffled, and the result is the same."""
+    """The target is shuffled only if the source is large. The result is the same in both cases."""
     options = {"delta.enableDeletionVectors": "true"}
     for number, clauses in enumerate(COMBINATIONS):
         made = f"{path} {number}"
@@ -99,8 +99,8 @@ def wide(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_the_columns_of_clauses_are_found_before_spark_looks_for_each(spark: SparkSession, wide: str) -> None:
-    """deltalog resolves the columns of clauses. Spark would make a list of all columns for each name, and planning
-    time would grow with the square of the number of columns.
+    """deltalog resolves the columns of clauses. Otherwise, Spark would make a list of all columns for each name, and
+    planning time would grow with the square of the number of columns.
     """
     explicit = ", ".join(f"c{number} = s.c{number}" for number in range(39))
     names = ", ".join(f"c{number}" for number in range(39))
@@ -122,15 +122,16 @@ def test_the_columns_of_clauses_are_found_before_spark_looks_for_each(spark: Spa
         assigned = [*jvm.sequence(update.assignments()), *jvm.sequence(insert.assignments())]
         assert len(assigned) >= 79
         assert all(assignment.key().resolved() for assignment in assigned)
-        # The values of UPDATE SET may use columns of both tables, which Spark puts into a single list.
+        # Only the values of INSERT are checked. The values of UPDATE SET may use columns of both tables, which Spark
+        # puts into a single list.
         assert all(assignment.value().resolved() for assignment in jvm.sequence(insert.assignments()))
 
 
 def test_the_target_of_a_statement_has_no_constraint_for_each_of_its_columns(
     spark: SparkSession, wide: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The target has no constraint for each of its columns. Spark would compare every such constraint with all
-    others.
+    """The plan of the target has no constraints for its single columns. Otherwise, Spark would compare each of these
+    constraints with all others.
     """
     jvm, session = Jvm.of(spark), spark._jsparkSession
     delete = f"DELETE FROM deltalog.`{wide}` WHERE id = 1 AND c1 = 5"

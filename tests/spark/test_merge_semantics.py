@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from deltalog import DeltaTable
 from tests.merge_cases import CASES, Case, content, statement
 
-# These cases run with only one of the two ways to delete rows, which makes no difference for them.
+# All cases run with deletion vectors. These cases also run without them, so that files are rewritten.
 REWRITING = (
     "update and insert",
     "delete and insert",
@@ -72,7 +72,7 @@ def test_the_source_may_have_an_order_that_is_not_deterministic(
     spark: SparkSession, path: str, targets: Targets
 ) -> None:
     """The source may be ordered by a non-deterministic expression. Spark prepares such expressions in the last steps
-    of its analysis, which a MERGE of ours does not reach.
+    of its analysis, which deltalog's MERGE does not reach.
     """
     table = targets.copy(CASES["update"], "true", path)
     source = "(SELECT * FROM VALUES (1L, 'x', 100), (9L, 'z', 900) AS v(id, s, n) ORDER BY rand())"

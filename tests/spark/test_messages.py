@@ -76,7 +76,8 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> Messages:
     return recorded
 
 
-# The statements find these rows in the table, so Spark has to read and write files.
+# For each table of the test, the end of its CREATE TABLE statement. The statements below find rows in the tables, so
+# Spark has to read and write files.
 _TABLES = {
     "with vectors": "USING deltalog TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
     "with everything": "USING deltalog PARTITIONED BY (p) TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', "
@@ -85,7 +86,7 @@ _TABLES = {
 }
 
 # Statements with their maximum number of messages, including PySpark's own: five for `sql` and seven for `collect`.
-# With deletion vectors a statement needs one job less.
+# On the table with deletion vectors, a statement needs one job less.
 _STATEMENTS = {
     "SELECT": ("SELECT max(v) FROM {table} WHERE id > {row}", 15),
     "INSERT VALUES": ("INSERT INTO {table} (id, p, v) VALUES ({new}, 0, 'a')", 13),

@@ -368,8 +368,8 @@ def test_bad_places(spark: SparkSession, s3: S3Server) -> None:
 
 @contextmanager
 def out_of_reach() -> Iterator[str]:
-    """Makes Hadoop's class for local files unavailable, so that Spark cannot reach them. Yields the expected errors
-    and warnings.
+    """Makes deltalog believe that Hadoop has no class for the tables' file system, so that Spark cannot reach them.
+    Yields the reason that errors and warnings contain.
     """
     reason = "Hadoop has no file system for a test"
     with pytest.MonkeyPatch.context() as patch:
@@ -381,7 +381,7 @@ def out_of_reach() -> Iterator[str]:
 
 
 def test_python_workers_read_what_spark_reads(spark: SparkSession) -> None:
-    """Python workers read the same rows as Spark. There is a table for each feature."""
+    """Python workers read the same rows as Spark from a golden table for each feature."""
     if not TABLES:
         missing(f"no golden tables at {ROOT}; DELTALOG_GOLDEN names another folder")
     tables = {feature: table for table in TABLES if table.outcome == "read" for feature in table.features}

@@ -86,8 +86,8 @@ def test_each_setting_and_their_precedence(spark: SparkSession, path: str) -> No
 
 @pytest.mark.every_spark
 def test_tasks_have_about_the_requested_size(spark: SparkSession, path: str) -> None:
-    """The tasks of an optimized write have about the requested size. If a partition is too large for one task, it is
-    divided by the tasks from which its rows come.
+    """The tasks of an optimized write have about the requested size. If a partition is too large for one task, its rows
+    are divided by the tasks from which they come.
     """
     data = many_tasks(spark, 40, 400_000).withColumn("text", sf.sha2(sf.col("id").cast("string"), 512))
     spark.conf.set(f"{WRITE}binSize", "8m")
@@ -138,7 +138,9 @@ def test_sql_and_catalog_writes(spark: SparkSession, path: str) -> None:
 
 
 def test_statements_that_write_rows(spark: SparkSession, path: str) -> None:
-    """A statement processes rows to write and rows to remove together. Each row is counted once."""
+    """Statements use optimized writes: an UPDATE adds at most one file to each partition. The rows are right although a
+    statement processes the rows to write and the rows to remove together.
+    """
     write(many_tasks(spark, 12), path, "p", **{"delta.enableDeletionVectors": "true"})
     before = files_by_partition(path)
     spark.conf.set(f"{WRITE}enabled", "true")

@@ -227,8 +227,8 @@ def test_a_clustered_table(spark: SparkSession, path: str) -> None:
     assert all(add["clusteringProvider"] == "liquid" for add in of_kind(last_commit(path), "add"))
     assert overlap(path, "x") < 0.8
     assert spark.sql(f"OPTIMIZE {table}").collect()[0].metrics.numFilesAdded == 0
-    # There is a small new file, and some rows of the cube's files are deleted.
-    # So some bins are ordered, and others keep their order.
+    # OPTIMIZE orders the rows of a small new file.
+    # It also rewrites the cube's files that have deleted rows, but keeps the order of their rows.
     [cube] = cubes()
     spark.sql(f"DELETE FROM {table} WHERE x < 200000 AND id % 2 = 0")
     write_deltalake(path, points(100, 900), mode="append")

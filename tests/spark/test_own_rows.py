@@ -139,8 +139,8 @@ def test_blind_appends_are_conflicts_as_the_isolation_level_has_it(
 
 @pytest.mark.parametrize("write", WRITES)
 def test_rows_that_were_not_read_do_not_matter(spark: SparkSession, path: str, write: str) -> None:
-    """Changes of rows that the statement has not read are no conflict. The filters of the plan show which rows it has
-    read.
+    """Changes of rows that the statement has not read are no conflict. The filters in the statement's plan show which
+    rows it has read.
     """
     created(path, "Serializable")
     with overtaken(spark, path, append_r):

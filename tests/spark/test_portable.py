@@ -238,8 +238,8 @@ def test_overwrites_require_their_base(tmp_path: Path) -> None:
 
 
 def test_a_repeated_write_has_no_effect(tmp_path: Path) -> None:
-    """Protocol: "Transaction Identifiers". The record of an earlier write is found before the job, or, if another
-    process makes it during the job, by the commit.
+    """Protocol: "Transaction Identifiers". A record of the same or a later version is found before the job, if it
+    exists by then. Otherwise, if another process makes it during the job, the commit finds it.
     """
     path = str(tmp_path / "t")
     options: dict[str, Any] = {"txnAppId": "job", "txnVersion": 3, "userMetadata": "mine"}

@@ -76,7 +76,7 @@ def test_errors_of_caches_name_the_version_that_was_committed(
     for version, change in enumerate(changes, 2):
         with pytest.raises(AfterCommitError, match=rf"version {version} .* was committed.*no memory"):
             change()
-    # Nothing is committed.
+    # The newest version is already 4, so this RESTORE commits nothing, and the error is not about a commit.
     with pytest.raises(OSError, match="no memory") as caught:
         spark.sql(f"RESTORE TABLE {table} TO VERSION AS OF 4")
     assert not isinstance(caught.value, AfterCommitError)

@@ -173,7 +173,7 @@ def test_a_python_process_that_does_not_answer_is_replaced(job: Path, tmp_path: 
 
 
 def script(directory: Path, name: str, *lines: str) -> str:
-    """Creates a shell script that takes the place of a Python interpreter."""
+    """Creates a shell script that programs use as their Python interpreter."""
     path = directory / name
     path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
     path.chmod(0o755)
@@ -181,7 +181,7 @@ def script(directory: Path, name: str, *lines: str) -> str:
 
 
 def patched(directory: Path, name: str, statement: str) -> str:
-    """Creates an interpreter whose Python process for the JVM first runs a statement that changes the module `jars`."""
+    """Creates an interpreter that first runs a statement, which changes the module `jars`, and then serves the JVM."""
     module = 'runpy.run_module("deltalog.spark.sidecar", run_name="__main__")'
     imports = "import runpy; from pathlib import Path; from deltalog.spark.jvm import jars"
     return script(directory, name, f"exec {sys.executable} -c '{imports}; {statement}; {module}'")
@@ -283,7 +283,7 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
     "jar of another release": (
         {"BUILD": "another", "SYMBOLS": "class org.apache.spark.Gone\n"},
         OURS,
-        "is for another release than Spark",
+        "was built for another release than Spark",
     ),
     "two versions": ({"MARKER": "0.0.1 (other)"}, OURS, "there are jars of different versions"),
     "connector": (

@@ -132,8 +132,8 @@ def test_the_plan_shows_how_many_files_are_read(
     ],
 )
 def test_filters_on_partition_columns_are_exact(spark: SparkSession, table: str, condition: str) -> None:
-    """Spark expects the file index to apply filters on partition columns exactly, even if deltalog's planner does not
-    support them.
+    """Filters on partition columns are applied exactly, even if deltalog's planner does not support them. Spark leaves
+    such filters to the file index alone.
     """
     frame = spark.read.format("deltalog").load(table)
     plain = spark.createDataFrame(frame.collect(), frame.schema)
@@ -333,8 +333,8 @@ def test_caching_a_dataframe_keeps_versions_apart(spark: SparkSession, table: st
 
 @pytest.fixture
 def ignoring_missing_files(spark: SparkSession) -> Iterator[None]:
-    """Users may set Spark to ignore missing files, which makes sense for plain files. With a Delta table, rows would
-    be lost silently.
+    """Makes Spark ignore missing files. Users may have reasons to do so for plain files, but rows of a Delta table
+    would be lost silently.
     """
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     yield
@@ -343,10 +343,10 @@ def ignoring_missing_files(spark: SparkSession) -> Iterator[None]:
 
 @pytest.mark.usefixtures("ignoring_missing_files")
 def test_every_action_reports_a_missing_file(spark: SparkSession, table: str, tmp_path: Path) -> None:
-    """Every action reports a missing file, even if other tables and versions were planned earlier, or are planned
-    again in the same query.
+    """Every action reports a missing file, even if other tables and versions were planned earlier, or if the table
+    occurs twice in the same query.
 
-    Spark copies a relation for the second reference to a name.
+    For the second reference to a table, Spark copies the relation.
     """
     other = str(tmp_path / "a table 2")
     spark.range(1).selectExpr("cast(id AS int) a").write.format("deltalog").save(other)

@@ -157,7 +157,7 @@ def test_no_output_contains_a_secret(tmp_path: Path) -> None:
         )
     said = ran.stdout + ran.stderr
     assert ran.returncode == 0, said
-    # The session has had successes and failures, and has written logs.
+    # The program has reached all its steps, both those that succeed and those that fail, and has written logs.
     for done in (
         *(f"same {what}" for what in ("save", "read", "merge", "stream", "statements", "catalog")),
         "hadoop merge",

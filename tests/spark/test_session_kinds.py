@@ -1,5 +1,7 @@
-"""Runs statements in every kind of session. Each kind has all the abilities of an enabled session, and none of them
-destroys data of a table.
+"""Runs statements in every kind of session. No session destroys a table's data.
+
+All statements work as in an enabled session. Sessions that got deltalog's rules too late may refuse statements instead,
+but a statement that they accept commits its change.
 """
 
 import json

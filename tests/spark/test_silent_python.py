@@ -57,7 +57,7 @@ def test_a_call_of_a_stopped_process_fails_after_the_time_out(path: str) -> None
     end, before = time.monotonic() + 60, len(lines)
     while not any("has not answered" in line for line in lines[before:]) and time.monotonic() < end:
         time.sleep(0.05)
-    # Without this message, the process must continue as well, so that the test can show its output.
+    # The process continues even if the message did not appear, so that a failure of the test can show its output.
     os.kill(process.pid, signal.SIGCONT)
     output = output_pipe.read()
     process.wait()

@@ -19,7 +19,7 @@ from tests.python.statement_support import feed
 from tests.spark.statement_tables import FAILING, KINDS, OLD, Row, Rows, check, created, files, in_one_task
 
 FEED = {"delta.enableChangeDataFeed": "true"}
-# What distinguishes these kinds of tables does not depend on the Spark release.
+# The kinds that are tested with every Spark release. What distinguishes the other kinds does not depend on the release.
 _EVERY_SPARK = ("partitions with vectors", "rewriting")
 
 Changes = Counter[tuple[Any, ...]]
@@ -35,7 +35,7 @@ def recording(spark: SparkSession, path: str, kind: str) -> str:
 
 
 def said(changes: Iterable[Change]) -> Changes:
-    """Returns the expected change data feed if rows were `changed` in this way."""
+    """Returns the change data feed that is expected for these changes of rows."""
     found: Changes = Counter()
     for before, after in changes:
         if before is not None and after is not None:
@@ -116,7 +116,7 @@ def test_change_files_are_written_only_if_other_actions_do_not_show_the_changes(
     new: Rows = [(i, 5, "new") for i in range(290, 310)]
     assert change_files(path) == []
     check_feed(spark, path, said((None, row) for row in new))
-    # The statement deletes a whole file.
+    # This statement deletes only whole files, so it writes no change files.
     spark.sql(f"DELETE FROM {table} WHERE p = 0 OR id = -1")
     gone = [row for row in OLD if row[1] == 0]
     assert change_files(path) == []

@@ -137,7 +137,8 @@ def test_few_and_many_rows_are_changed_correctly(spark: SparkSession, path: str,
     keys = [5, 6, 70_000, ROWS - 1]
     at = position_of(spark, 70_000)
     spark.createDataFrame([(key,) for key in [*keys, ROWS + 5]], "k long").createOrReplaceTempView("source")
-    # The cases are one row, neighboring rows (some are already deleted), rows everywhere, and rows of a source.
+    # The statements below change a single row, neighboring rows (some of them are already deleted), rows everywhere in
+    # the table, and rows that match a source.
     near = f"id BETWEEN {at - 20} AND {at + 20} AND k % 3 <> 1"
     spark.sql(f"DELETE FROM {table} WHERE k IN (5, 77) OR id = {at - 1}")
     expected = expected.where(f"k NOT IN (5, 77) AND id <> {at - 1}")

@@ -330,9 +330,9 @@ def test_a_user_function_is_not_mistaken_for_a_built_in_one(spark: SparkSession,
 
 
 def test_a_condition_counts_by_the_rules_with_which_it_was_written(spark: SparkSession, path: str) -> None:
-    """A condition keeps the settings of the session in which it was written. If a failed computation gives NULL with
-    these settings, no file counts as one whose rows all match. (Spark does not allow functions with other settings in
-    statements.)
+    """A condition is evaluated by the rules with which it was written. If a failed computation is NULL by these rules,
+    as with `try_divide`, deltalog must not conclude that all rows of a file match. (SQL functions keep the settings
+    with which they were created, but Spark does not allow them in these statements.)
     """
     spark.sql(
         f"CREATE TABLE t (id INT, s STRING, p INT) USING deltalog PARTITIONED BY (p) LOCATION '{path}' "

@@ -33,7 +33,7 @@ def names(directory: Path) -> list[str]:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """Creates a directory outside of the table, which stands for one of another user."""
+    """Creates a directory outside of the table. In the tests, it represents a directory of another user."""
     data(tmp_path / "outside" / "file.parquet")
     return tmp_path / "outside"
 
@@ -47,7 +47,7 @@ def test_a_file_that_is_a_link_is_not_read(spark: SparkSession, tmp_path: Path, 
     for condition in ("true", "n >= 0 AND p IS NULL"):
         with pytest.raises(UnsupportedFeatureError, match=LINK) as refused:
             spark.sql(f"SELECT n FROM deltalog.`{table}` WHERE {condition}").collect()
-        assert "move what it leads to into the table" in str(refused.value)
+        assert "move its target into the table" in str(refused.value)
     with pytest.raises(UnsupportedFeatureError, match=LINK):
         spark.sql(f"DELETE FROM deltalog.`{table}` WHERE n % 2 = 0")
     with pytest.raises(UnsupportedFeatureError, match=LINK):

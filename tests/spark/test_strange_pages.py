@@ -82,8 +82,8 @@ def test_a_block_that_claims_too_many_values_ends_no_process(spark: SparkSession
 
 
 def thrown(spark: SparkSession, message: str, *calls: tuple[str, str]) -> str:
-    """Returns the error that deltalog makes of an OutOfMemoryError with these calls in its stack trace, innermost
-    first.
+    """Returns the class name of the error that deltalog raises for an OutOfMemoryError. `calls` is the stack trace of
+    the OutOfMemoryError, innermost call first.
     """
     gateway = spark.sparkContext._gateway
     assert gateway is not None

@@ -135,8 +135,8 @@ def test_a_session_has_its_own_catalog_in_a_thread_of_another_one(
 
 
 def test_a_look_up_leaves_the_active_session_of_a_thread(spark: SparkSession, table: str, run: Run) -> None:
-    """Looking up a table does not change the active session of a thread. Only a writer has to change it, because it
-    looks up its table before its session executes anything.
+    """Looking up a table does not change the active session of a thread. Only writing a DataFrame has to change it,
+    because the writer looks up the table before the session executes anything.
     """
     sessions = spark._jvm.SparkSession  # type: ignore[union-attr]
     other = spark.newSession()

@@ -157,7 +157,7 @@ def test_a_cancelled_statement_and_a_closed_session_commit_nothing(server: Serve
             cursor.cancel()
             assert cursor.poll().operationState == ttypes.TOperationState.CANCELED_STATE
         while list((server.directory / "warehouse" / "slow").glob("*.parquet")):
-            assert time.monotonic() < deadline  # The files of the cancelled statement are deleted.
+            assert time.monotonic() < deadline  # The files of the statement must be deleted by then.
             time.sleep(0.1)
     assert deltalog.DeltaTable(server.directory / "warehouse" / "slow").version() == 0
     session.close()

@@ -55,7 +55,7 @@ def of_self_join(spark: SparkSession, path: str) -> DataFrame:
     return read(spark, path).alias("a").join(read(spark, path).alias("b"), "id")
 
 
-# Each function returns a DataFrame that stays at the current version of the table.
+# Functions that return a DataFrame. The DataFrame stays at the version of the table that is current at the call.
 PLANS: dict[str, Callable[[SparkSession, str], DataFrame]] = {
     "filter": lambda spark, path: read(spark, path).where("id > 0"),
     "name": lambda spark, path: spark.table("based").where("id > 0"),

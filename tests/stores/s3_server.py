@@ -48,10 +48,9 @@ def rule(
     Args:
         fault: `"close_before"`, `"close_after"`, `"silence_before"`, `"silence_after"` (before or after the effect of
             the request), `"cut_body"`, `error(code)`, `{"latency_ms": 20}` or `{"bytes_per_second": 1000}`.
-        kinds: the kinds of requests that the rule matches, or none for all kinds: `"get"`, `"head"`, `"head_bucket"`,
-        `"put"`, `"create"`
+        kinds: the kinds of requests that the rule matches: `"get"`, `"head"`, `"head_bucket"`, `"put"`, `"create"`
             (put-if-absent), `"update"`, `"delete"`, `"delete_many"`, `"list"`, `"create_upload"`, `"upload_part"`,
-            `"complete_upload"`, `"abort_upload"`.
+            `"complete_upload"`, `"abort_upload"`. Without kinds, the rule matches all requests.
         key: a string that the key (or the prefix of a listing) must contain.
         when: `"always"`, `{"first": 3}`, `{"nth": 3}`, `{"every": 3}` or `{"chance": {"per_mille": 100, "seed": 1}}`.
     """

@@ -251,7 +251,7 @@ def test_without_a_profile_the_metadata_service_is_asked(place: dict[str, str], 
     [
         (
             {"AWS_EC2_METADATA_DISABLED": "true"},
-            "AWS_EC2_METADATA_DISABLED keeps the machine from being asked",
+            "AWS_EC2_METADATA_DISABLED forbids asking the machine's metadata service",
         ),
         ({"AWS_CONTAINER_CREDENTIALS_FULL_URI": "{metadata}/role"}, "credentials has no token file"),
         ({"AWS_WEB_IDENTITY_TOKEN_FILE": "/absent"}, "the web identity token file has no role"),

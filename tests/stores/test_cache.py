@@ -128,7 +128,8 @@ def test_data_files_are_checked_but_not_read_again(
     s3.take_requests()
     assert read("c1") == cold
     requests = s3.take_requests()
-    # The store is asked for the hint, and whether the data file has changed, which it has not.
+    # Apart from the listing, the store is asked for the hint, which does not exist, and whether the data file has
+    # changed, which it has not.
     assert sorted((request["kind"], request["status"]) for request in requests) == [
         ("get", 304),
         ("get", 404),

@@ -19,7 +19,7 @@ PATIENT = {"read_timeout": "300s", "retry_timeout": "300s"}
 
 def ended(program: str) -> tuple[int, str, str]:
     """Returns the exit status of a program, and what it has written to its two outputs."""
-    # The store is silent for longer than this.
+    # The store would be silent for longer than this time limit.
     done = subprocess.run(
         command(program), check=False, timeout=120, env=environment(), capture_output=True, text=True
     )
@@ -45,7 +45,9 @@ PROVIDERS = {"without a provider": "None", "with a provider": "lambda: {**secret
 def test_a_program_ends_while_pyarrow_waits_for_a_silent_store(
     s3: S3Server, provider: str, when: str
 ) -> None:
-    """After a credential provider was passed, threads detach from the interpreter while they read, and attach again."""
+    """Once a credential provider has been passed, threads detach from the interpreter while they read, and attach
+    again, so both cases are tested.
+    """
     silent_after_one_file(s3)
     program = f"""
         import atexit
@@ -94,7 +96,9 @@ def test_a_forked_child_ends_without_waiting_for_threads_of_its_parent(s3: S3Ser
 
 
 def test_a_program_waits_for_a_provider_of_credentials(s3: S3Server) -> None:
-    """Python ends a thread that runs Python code after the interpreter has ended, in the midst of the library."""
+    """The program ends only after the provider has returned. Otherwise, Python would end the thread that runs the
+    provider while it is inside of deltalog.
+    """
     write_deltalake(URI, pa.table({"n": [1]}), storage_options=s3.options())
     program = f"""
         import threading, time, deltalog

@@ -78,8 +78,8 @@ def test_a_call_that_waits_for_a_silent_store_ends(s3: S3Server, options: dict[s
 def test_a_commit_under_way_ends_and_the_exception_has_its_version(
     s3: S3Server, options: dict[str, str]
 ) -> None:
-    """The exception has the version, so the user does not repeat the statement. Repeated, `n = n + 1` would count
-    twice.
+    """The exception has the version, so the user does not repeat the statement. If it were repeated, `n = n + 1` would
+    count twice.
     """
     table = DeltaTable(URI, storage_options=options)
     files = len(s3.keys("tables"))
@@ -105,7 +105,8 @@ def test_the_creation_of_a_table_is_reported_although_it_was_not_opened(s3: S3Se
         s3.put("tables", "new/0.parquet", rows.getvalue().to_pybytes())
     _internal.forget_snapshots()
 
-    # The call opens the table as soon as it exists, so the store may have answered before it fell silent.
+    # The call opens the table as soon as it exists. A store that fell silent at that time might already have answered,
+    # so the store is slow from the beginning.
     s3.faults(rule({"latency_ms": 1500}, "list", "get", "head"))
 
     def is_created() -> bool:

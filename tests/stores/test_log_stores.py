@@ -1,4 +1,4 @@
-"""Commits that a log store coordinates: a Python object, or DynamoDB."""
+"""Tests of commits that a log store coordinates. The log store is a Python object or DynamoDB."""
 
 from __future__ import annotations
 

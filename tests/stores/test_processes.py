@@ -1,4 +1,4 @@
-"""Requests run on threads of ours. This works in a forked child, inside an event loop, and from many threads."""
+"""Requests run on deltalog's own threads. This works in a forked child, inside an event loop, and from many threads."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ fn is_abandoned() -> bool {
     IS_ABANDONED.with_borrow(|asked| asked.as_ref().is_some_and(|is_abandoned| is_abandoned()))
 }
 
-/// Calls `work`, and interrupts it as soon as `is_abandoned` returns true.
+/// Calls `work`, and interrupts it when a check finds that `is_abandoned_now` returns true.
 fn interruptible<T>(
     is_abandoned_now: impl Fn() -> bool + 'static,
     work: impl FnOnce() -> Result<T>,

@@ -16,7 +16,7 @@ use datafusion_expr::expr::{Between, InList, Like, ScalarFunction};
 use datafusion_expr::{BinaryExpr, Expr, Operator};
 use deltalog::{ColumnPath, CompareOp, Expr as CoreExpr, Literal, ParseMode, Predicate, parse_predicate};
 
-/// The maximum number of values in a list of IN that is translated.
+/// The maximum number of values in the list of an IN that is translated.
 const MOST_VALUES: usize = 10_000;
 
 /// The maximum number of nesting levels in a filter that is translated. A chain of ANDs or ORs is one level.
@@ -84,7 +84,7 @@ impl Translation<'_> {
         }
     }
 
-    /// Translates conditions that AND joins. Parts that cannot be translated are left to DataFusion.
+    /// Translates conditions joined by AND. Conditions that cannot be translated are left to DataFusion.
     fn all(&self, parts: Vec<&Expr>, levels: usize) -> Option<Condition> {
         let count = parts.len();
         let translated: Vec<Condition> =
@@ -94,7 +94,7 @@ impl Translation<'_> {
         Some(Condition { predicate, is_exact })
     }
 
-    /// Translates conditions that OR joins. All parts must be translatable.
+    /// Translates conditions joined by OR. Returns `None` if any of them cannot be translated.
     fn any(&self, parts: Vec<&Expr>, levels: usize) -> Option<Condition> {
         let translated: Vec<Condition> =
             parts.into_iter().map(|part| self.condition(part, levels)).collect::<Option<_>>()?;

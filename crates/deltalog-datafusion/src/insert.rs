@@ -6,13 +6,15 @@
 //!
 //! - The end of the input is signaled explicitly. If the input fails, or the query is dropped, the writer does not
 //!   receive this signal: it then deletes its files and commits nothing.
-//! - The optimizer is asked for a single partition: it then executes each partition of the input in its own task.
-//!   DataFusion's interface for other binaries does not transmit this, so all partitions that there are are read.
-//! - The task that polls the INSERT also polls all partitions of its input. If the input belongs to another binary, it
-//!   may start tasks, and needs a thread of that binary's runtime. A task of our own runtime has no such thread.
+//! - The INSERT asks the optimizer for an input with a single partition. The optimizer then merges the partitions of
+//!   the input, and executes each of them in its own task. DataFusion's interface for other binaries does not transmit
+//!   this request, so the INSERT reads all partitions that its input has.
+//! - The task that polls the INSERT also polls all partitions of its input. An input that belongs to another binary may
+//!   start tasks when it is polled, which requires a thread of that binary's runtime. A task of this binary's runtime
+//!   does not run on such a thread.
 //! - If the statement reads rows from the table itself, the transaction records which rows it reads, and conflicts with
-//!   other writers that change them. The rows are determined before the input is optimized: DataFusion removes a scan
-//!   if it computes `count(*)`, `min` or `max` from its statistics.
+//!   other writers that change them. The rows are determined before the input is optimized, because the optimizer
+//!   removes a scan if it can compute `count(*)`, `min` or `max` from the scan's statistics.
 
 use std::fmt;
 use std::sync::Arc;

@@ -13,10 +13,10 @@ pub(crate) struct Planned {
     pub(crate) snapshot: Snapshot,
     pub(crate) scan: RowScan,
     pub(crate) predicate: Option<Predicate>,
-    /// The files of each partition; at least one partition.
+    /// The files of each partition. There is at least one partition.
     pub(crate) groups: Vec<Vec<DataFile>>,
-    /// The number of threads that read a partition. It is more than one if there are fewer partitions than DataFusion
-    /// asked for.
+    /// The number of threads that read a partition. It is more than one if there are at most half as many partitions as
+    /// DataFusion asked for.
     pub(crate) threads: usize,
     pub(crate) statistics: Statistics,
 }

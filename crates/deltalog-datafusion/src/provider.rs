@@ -22,8 +22,8 @@ use crate::shown::Shown;
 /// A Delta table in DataFusion.
 ///
 /// - The provider keeps the version of its snapshot, so that all queries see the same rows. After an INSERT through
-///   the provider, queries see the version that the INSERT committed, which includes the earlier commits of other
-///   writers.
+///   the provider, queries see the version that the INSERT committed, or a later one. That version includes the
+///   earlier commits of other writers.
 /// - Strings and bytes are views (`Utf8View`, `BinaryView`), except for the keys of maps.
 /// - The scan evaluates filters that it can decide exactly. DataFusion evaluates filters of floating-point numbers
 ///   again, because it orders NaN and zeros by their signs.
@@ -92,10 +92,10 @@ impl TableProvider for DeltaTableProvider {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let condition = |filter: &Expr| {
             self.condition(filter)
-                .ok_or_else(|| internal_datafusion_err!("the table has not offered to evaluate {filter}"))
+                .ok_or_else(|| internal_datafusion_err!("the table does not support the filter {filter}"))
         };
         let conditions = filters.iter().map(condition).collect::<Result<Vec<_>>>()?;
-        // If a condition is not exact, DataFusion removes more rows, so the limit must not be applied before.
+        // If a condition is not exact, DataFusion removes more rows, and the limit must not be applied before that.
         let limit = limit.filter(|_| conditions.iter().all(|condition| condition.is_exact));
         let predicate = conditions.into_iter().map(|condition| condition.predicate).reduce(Predicate::and);
         let name = |index: &usize| self.schema.fields().get(*index).map(|field| field.name().clone());

@@ -40,7 +40,7 @@ impl Shown {
     /// Returns the version to read. After a commit through the provider, this reads the log.
     ///
     /// # Errors
-    /// Returns `SchemaMismatch` if another writer has changed the schema before that commit, and errors of the store.
+    /// Returns `SchemaMismatch` if another writer has changed the schema, and errors from reading the log.
     pub(crate) fn snapshot(&self) -> Result<Snapshot> {
         let (shown, committed) = {
             let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! The statistics of a scan according to the log: the number of rows, and the bounds of columns.
 //!
 //! - Exact numbers and bounds are marked as exact, and DataFusion answers `count(*)`, `min` and `max` from them. If a
-//!   filter reads other columns than partition columns, the number of rows is estimated from the sizes of files.
+//!   filter reads columns other than partition columns, the number of rows is estimated from the sizes of files.
 //! - Only integers and dates have bounds, because DataFusion orders them in the same way as deltalog. The log is read
 //!   once more for the bounds of columns, so scans with many files and columns have no bounds.
 

@@ -27,8 +27,8 @@ fn position_of(first: bool, after: Option<String>) -> Result<Option<ColumnPositi
     }
 }
 
-/// Returns the fields of a schema as new columns of `parent`. The first one gets this position, and the others follow
-/// it.
+/// Returns the fields of a schema as new columns of `parent`. The first field gets the given position, and the others
+/// follow it.
 fn new_columns(
     schema_json: &str,
     parent: Option<&str>,
@@ -191,8 +191,7 @@ pub(crate) fn alter(
     })
 }
 
-/// Drops a table feature. Returns the versions of the commits that this took; the last one is the table's new
-/// version.
+/// Drops a table feature. Returns the versions that were committed for this; the last one is the table's new version.
 #[pyfunction(name = "drop_feature")]
 pub(crate) fn drop_from(
     py: Python<'_>,

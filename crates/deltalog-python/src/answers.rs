@@ -1,4 +1,4 @@
-//! Returns aggregates that are answered from the log as Python values.
+//! Answers queries for aggregates from the log, and converts the answers to Python values.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{
@@ -13,7 +13,8 @@ use pyo3::types::PyBytes;
 
 use crate::predicate::predicate_in;
 
-/// Prepares queries about the rows for which `predicate` is true. Its timestamps without a zone are in `time_zone`.
+/// Prepares queries about the rows for which `predicate` is true. Timestamps without a zone in the predicate are in
+/// `time_zone`.
 pub(crate) fn of(
     snapshot: &deltalog::Snapshot,
     predicate: Option<&str>,

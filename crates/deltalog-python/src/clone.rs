@@ -24,7 +24,7 @@ pub(crate) struct CloneArguments {
     storage_options: Option<StoreOptions>,
 }
 
-/// The numbers of files in a CLONE, under the names of the JVM implementation.
+/// The metrics of a CLONE, under the names of the JVM implementation.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
     #[pyo3(item("sourceTableSize"))]

@@ -58,13 +58,14 @@ impl CommitArguments {
     }
 }
 
-/// Returns the progress of the application that a writer names, if it names one. The progress has no time.
+/// Returns the progress of the application that a writer names, without a time. If the writer names none, the list is
+/// empty.
 pub(crate) fn progress_of(app_transaction: Option<(String, i64)>) -> Vec<SetTransaction> {
     app_transaction.map(|(app_id, version)| SetTransaction::new(app_id, version)).into_iter().collect()
 }
 
-/// The result of a write that had no effect, because its application has already recorded this version or a later
-/// one.
+/// The result of a write that was skipped, because the table has already recorded this version of the application or a
+/// later one.
 #[pyclass(frozen, eq, get_all, module = "deltalog._internal")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct AlreadyApplied {

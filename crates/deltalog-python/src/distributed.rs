@@ -49,8 +49,8 @@ impl WriteTask {
         self.0.directory()
     }
 
-    /// Returns the task with its number among all tasks of the write, which determines its values of identity
-    /// columns.
+    /// Returns a copy of the task that is number `number` of `of` tasks. The number determines which values the task
+    /// assigns to identity columns.
     fn numbered(&self, number: &Bound<'_, PyAny>, of: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (number, of) = (argument::count("number", number)?, argument::count("of", of)?);
         self.0.numbered(number, of).map(Self).into_python()
@@ -260,7 +260,8 @@ impl DistributedWrite {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
         let _ = (exception, traceback);
-        // Another thread may be in `commit`, holding the lock, and waiting for the interpreter to log a warning.
+        // This thread releases the interpreter while it waits for the lock, because a thread in `commit` may hold the
+        // lock and wait for the interpreter, to log a warning.
         let is_open = py
             .detach(|| matches!(*self.state.lock().unwrap_or_else(PoisonError::into_inner), State::Open(_)));
         if is_open {
@@ -284,7 +285,7 @@ impl DistributedWrite {
 /// Collects fragments from any iterable.
 pub(crate) fn fragments_of(fragments: &Bound<'_, PyAny>) -> PyResult<Vec<deltalog::Fragment>> {
     let refuse = |value: &Bound<'_, PyAny>| {
-        argument::wrong("fragments", value, "a list of what WriteTask.write has returned")
+        argument::wrong("fragments", value, "a list of the fragments that WriteTask.write returned")
     };
     let one = |item: PyResult<Bound<'_, PyAny>>| {
         let item = item?;
@@ -293,7 +294,7 @@ pub(crate) fn fragments_of(fragments: &Bound<'_, PyAny>) -> PyResult<Vec<deltalo
     fragments.try_iter().map_err(|_| refuse(fragments))?.map(one).collect()
 }
 
-/// The ways to begin a distributed write, with their arguments.
+/// The result of beginning a distributed write: the write, or the information that the table has already recorded it.
 #[derive(IntoPyObject)]
 #[allow(clippy::large_enum_variant, reason = "moved into a Python object at once")]
 pub(crate) enum Begun {
@@ -301,8 +302,8 @@ pub(crate) enum Begun {
     AlreadyApplied(AlreadyApplied),
 }
 
-/// Checks a write, and returns it so that it can be given to workers. If there is no schema, the data must have the
-/// table's schema.
+/// Checks a write, and returns it so that it can be given to workers. If `schema_json` is `None`, the data must have
+/// the table's schema. Returns `None` if the mode is `ignore` and the table exists.
 #[pyfunction]
 #[pyo3(signature = (uri, schema_json, arguments, storage_options = None, base = None))]
 pub(crate) fn begin_write(

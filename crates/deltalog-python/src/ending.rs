@@ -1,20 +1,22 @@
 //! Keeps other threads out of this library while the interpreter shuts down.
 //!
-//! Python waits at its end for threads of the program, but not for threads of other libraries, which read ahead or
-//! call a provider of credentials. A shutdown is not safe while they are at work:
+//! Before it shuts down, the interpreter waits for the program's own threads. It does not wait for the threads of
+//! libraries, which may be reading a stream ahead or calling a credential provider. A shutdown is not safe while they
+//! run:
 //!
-//! - A thread that is to attach to the interpreter after the shutdown has begun waits forever, and the process with it.
-//!   A thread that runs Python code at that moment may crash the process.
-//! - pyarrow destroys its thread pools one after the other. It crashes if a thread of one pool then passes a batch to
-//!   another pool.
+//! - A thread that tries to attach to the interpreter after the shutdown has begun waits forever, and so does the
+//!   process. A thread that runs Python code at that moment may crash the process.
+//! - pyarrow destroys its thread pools one after the other. It crashes if a thread of a remaining pool passes a batch
+//!   to a pool that no longer exists.
 //!
-//! At its end, the interpreter therefore waits until no other thread is in this library. Threads that read a stream
-//! stop soon, even if they wait for a store, because their reads check for the end as other calls check for Ctrl-C.
-//! From then on, other threads get an error instead of a batch.
+//! This module therefore makes the interpreter wait until no other thread is in this library. Threads that read a
+//! stream stop soon, even if they wait for a store, because their reads check whether the interpreter is ending, as
+//! other calls check for Ctrl-C. From then on, other threads get an error instead of a batch.
 //!
-//! Functions that a program has registered with `atexit` may still run after that. The thread that runs them can still
-//! read, and another library can read the streams that this thread passes to it, until the interpreter removes this
-//! module. It then waits once more, for the readers of these streams.
+//! After this wait, functions that the program has registered with `atexit` may still run. Until the interpreter
+//! removes this module, the thread that runs these functions can still read streams, and so can other libraries to
+//! which it passes streams. When the module is removed, the interpreter waits once more, for the readers of these
+//! streams.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -39,17 +41,18 @@ static INSIDE: AtomicUsize = AtomicUsize::new(0);
 /// The number of streams that other libraries have taken and not yet released.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// The same for streams that the thread which ends the interpreter has passed to them since.
+/// The number of such streams that the thread which ends the interpreter has passed on after `end` began.
 static OPEN_LATE: AtomicUsize = AtomicUsize::new(0);
 
-/// The longest time that the interpreter waits for other threads. Providers may need more than a moment, for example.
+/// The longest time that the interpreter waits for other threads. It is long because, for example, a credential
+/// provider may take several seconds.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The interval at which the wait checks for signals.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// How long another library may need for the last batch of a stream that it has not released. This library has
-/// returned the batch by then, so it cannot see when the work is done.
+/// How long the interpreter waits for other libraries to finish with the last batch of a stream that is still open.
+/// This library has already returned the batch, so it cannot see when they finish.
 const LAST_BATCH: Duration = Duration::from_millis(50);
 
 thread_local! {
@@ -71,7 +74,7 @@ pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.setattr("_end", PyCapsule::new_with_value_and_destructor(py, 0_u8, c"end", |_, _| over())?)
 }
 
-/// Waits when the interpreter ends. Ctrl-C ends the wait.
+/// Waits for other threads when the interpreter ends. Ctrl-C ends the wait.
 #[pyfunction]
 fn end(py: Python<'_>) -> PyResult<()> {
     IS_HERE.set(true);
@@ -86,7 +89,8 @@ fn end(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Waits for the readers of streams that were opened after `end`. They do not need the interpreter.
+/// Waits for the readers of streams that were opened after `end`. This thread does not release the interpreter, because
+/// the readers do not need it.
 fn over() {
     if OPEN_LATE.load(Ordering::SeqCst) > 0 {
         IS_OVER.store(true, Ordering::SeqCst);
@@ -132,7 +136,8 @@ fn is_over_elsewhere() -> bool {
     IS_OVER.load(Ordering::SeqCst) && !IS_HERE.get()
 }
 
-/// Is counted as long as this value exists. In a forked child, what its parent has counted does not count.
+/// Adds one to a count for as long as this value exists. A value that a forked child inherits from its parent does not
+/// change the child's count.
 struct Counted {
     count: &'static AtomicUsize,
     process: u32,
@@ -153,15 +158,16 @@ impl Drop for Counted {
     }
 }
 
-/// Runs `work`, for which the end of the interpreter waits. Returns `None` if another thread has begun to end the
-/// interpreter.
+/// Runs `work`. If the interpreter begins to end while `work` runs, it waits for `work`. Returns `None` if another
+/// thread has already begun to end the interpreter.
 pub(crate) fn before<T>(work: impl FnOnce() -> T) -> Option<T> {
     unless(is_elsewhere, work)
 }
 
-/// Runs `work`, for which the end of the interpreter waits. Returns `None` if `look` says that it is too late.
+/// Runs `work` as [`before`] does, except that `look` returns whether it is too late.
 fn unless<T>(look: Look, work: impl FnOnce() -> T) -> Option<T> {
-    // The thread is counted before the check, so that the interpreter waits if the check sees no end.
+    // The thread is counted before the check. If the check does not see an end that begins at the same time, the
+    // interpreter sees the count, and waits.
     let _inside = Counted::new(&INSIDE);
     (!look()).then(work)
 }
@@ -181,8 +187,8 @@ impl Open {
         }
     }
 
-    /// Calls `read`, for which the end of the interpreter waits. `read` gets the function with which it checks whether
-    /// it should stop. Returns `None` if this thread must no longer read this stream.
+    /// Calls `read`. If the interpreter begins to end while `read` runs, it waits for `read`. `read` gets a function
+    /// that returns whether it should stop. Returns `None` if this thread must no longer read this stream.
     pub(crate) fn before<T>(&self, read: impl FnOnce(Look) -> T) -> Option<T> {
         unless(self.look, || read(self.look))
     }

@@ -71,7 +71,7 @@ pub(crate) fn evaluate(
             Box::new(parts) as Box<dyn Iterator<Item = deltalog::Result<RecordBatch>> + Send>
         }
         Err(error) => {
-            let failed = Error::invalid_argument("the stream of the data has failed").with_source(error);
+            let failed = Error::invalid_argument("the data stream failed").with_source(error);
             Box::new(std::iter::once(Err(failed)))
         }
     });

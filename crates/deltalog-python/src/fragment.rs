@@ -1,5 +1,5 @@
-//! Divides scans into parts for other processes, such as Spark's Python workers. A part is a scan task and,
-//! optionally, numbers of its files.
+//! Divides scans into parts for other processes, such as Spark's Python workers. A part consists of a scan task and,
+//! optionally, the numbers of its files.
 
 use deltalog::engine::deletion_vector::DeletionVectors;
 use deltalog::engine::dml::{FileNumbers, NumberedFile, NumberedRows};
@@ -29,7 +29,7 @@ pub(crate) struct Part {
     pub(crate) files: usize,
     /// The total size of the part's files in bytes.
     pub(crate) size: u64,
-    /// The number of rows in the part's files that are not deleted, if the log states the number for all of them.
+    /// The number of rows in the part's files, without deleted rows, if the log states it for all of these files.
     pub(crate) rows: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Wanted {
     pub(crate) row_ids: bool,
     /// Whether to return, for each row, the number of its file and its position in the file.
     pub(crate) positions: bool,
-    /// An additional condition that only skips files, not single rows, and the time zone of its times.
+    /// An additional condition that only skips files, not single rows, and the time zone for its times.
     pub(crate) condition: Option<(String, String)>,
 }
 

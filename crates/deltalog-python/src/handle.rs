@@ -43,7 +43,8 @@ pub(crate) fn check_store(py: Python<'_>, uri: &str, storage_options: Option<Sto
     call(py, || open_storage(uri, storage_options)?.check())
 }
 
-/// Returns the numbers of hits and misses, and their bytes, of all caches of this process on the local disk.
+/// Returns the number of hits, the number of misses, the bytes of all hits, and the bytes of all misses, for all caches
+/// that this process has on the local disk.
 #[pyfunction]
 pub(crate) fn cache_statistics() -> (u64, u64, u64, u64) {
     let CacheStatistics { hits, misses, hit_bytes, miss_bytes, .. } = CacheStatistics::of_process();
@@ -109,7 +110,8 @@ impl Commit {
     fn info_json(&self) -> PyResult<Option<String>> {
         let json = |info| {
             serde_json::to_string(info).map_err(|error| {
-                deltalog::Error::invalid_argument("the provenance has no JSON form").with_source(error)
+                deltalog::Error::invalid_argument("the commitInfo cannot be written as JSON")
+                    .with_source(error)
             })
         };
         self.0.info.as_ref().map(json).transpose().into_python()

@@ -1,4 +1,4 @@
-//! Refuses to be imported by any interpreter except the main one.
+//! Makes the import of the module fail in every interpreter except the main one.
 //!
 //! Threads of the core that call Python attach to the main interpreter. If Python code in another interpreter waits
 //! for such a thread, both wait forever. Web servers such as `mod_wsgi` create an interpreter for each application.

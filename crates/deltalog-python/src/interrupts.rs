@@ -1,11 +1,11 @@
 //! Handles Ctrl-C while a call runs, and other signals whose handlers raise exceptions.
 //!
 //! - Python runs signal handlers only on its main thread. Calls on that thread therefore check for signals from time
-//!   to time (`deltalog::engine::interrupt`), and calls on other threads do not. There, the consumers of streams check
-//!   for the end of the interpreter (`ending`).
-//! - If a handler raises an exception, it is kept until the call has stopped, and raised then. If the call has made a
-//!   commit, a `KeyboardInterrupt` becomes a `CommittedInterrupt`, which states the version. If it is not known
-//!   whether the call has made a commit, it becomes an `UnknownCommitInterrupt`.
+//!   to time (`deltalog::engine::interrupt`). Calls on other threads do not, but if they read a stream for a consumer,
+//!   they check whether the interpreter is ending (`ending`).
+//! - If a handler raises an exception, the exception is kept until the call has stopped, and is raised then. If the
+//!   call has made a commit, a `KeyboardInterrupt` becomes a `CommittedInterrupt`, which states the version. If it is
+//!   not known whether the call has made a commit, a `KeyboardInterrupt` becomes an `UnknownCommitInterrupt`.
 //! - The consumer of a stream gets an error, because Arrow's C interface cannot transport exceptions. Python raises
 //!   the exception as soon as the consumer has returned to Python: for a `KeyboardInterrupt`, the program's own
 //!   handler of SIGINT is run again; for other exceptions, a replacement handler runs once.
@@ -35,9 +35,9 @@ thread_local! {
     static IS_MAIN: Cell<Option<(u32, bool)>> = const { Cell::new(None) };
 }
 
-/// If this is the main thread, returns the function with which its calls check for signals. Within a call on another
-/// thread, returns a function that never stops a call. The inner call then knows its own commits if the outer one is
-/// stopped.
+/// Returns the function with which the calls of this thread check for signals, if this is the main thread. On other
+/// threads, calls do not check: this returns `None`, or, inside another call, a function that never stops a call. With
+/// such a function, the inner call is a call of its own, and knows its commits if the outer call is stopped.
 pub(crate) fn look_of_thread(py: Python<'_>) -> PyResult<Option<Look>> {
     let process = std::process::id();
     if IS_MAIN.get().is_none_or(|(known, _)| known != process) {
@@ -50,8 +50,8 @@ pub(crate) fn look_of_thread(py: Python<'_>) -> PyResult<Option<Look>> {
     Ok(known_look().or_else(no_look))
 }
 
-/// Returns the same function for a thread that may be unable to run Python. Works only if the thread has made a call
-/// before.
+/// Returns the function with which the calls of the main thread check for signals, without running Python. Returns
+/// `None` on other threads, and on a main thread that has not made a call yet.
 fn known_look() -> Option<Look> {
     let is_main = IS_MAIN.get().is_some_and(|(process, is_main)| is_main && process == std::process::id());
     is_main.then_some(look)
@@ -87,7 +87,8 @@ fn keep(raised: PyErr) {
     });
 }
 
-/// Returns the exception that an interrupted call raises after it has ended, with `failure` or successfully.
+/// Returns the exception that an interrupted call raises after it has ended. `failure` is the call's error, if it
+/// failed.
 pub(crate) fn exception(py: Python<'_>, commits: &[Commit], failure: Option<&Error>) -> PyErr {
     let raised = RAISED.take().unwrap_or_else(|| PyKeyboardInterrupt::new_err(()));
     let unknown = failure.filter(|failure| failure.kind() == ErrorKind::CommitStateUnknown);
@@ -134,7 +135,7 @@ fn unknown_commit(py: Python<'_>, raised: &PyErr, failure: &Error) -> PyResult<P
     Ok(told)
 }
 
-/// Replaces a `KeyboardInterrupt` by an exception of the class `class`. Exceptions of other classes come from the
+/// Replaces a `KeyboardInterrupt` with an exception of the class `class`. Exceptions of other classes come from the
 /// user's code, and get a note instead.
 fn told(py: Python<'_>, raised: &PyErr, class: &str, text: String) -> PyResult<PyErr> {
     if raised.is_instance_of::<PyKeyboardInterrupt>(py) {

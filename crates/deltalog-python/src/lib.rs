@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `alter` | `TableChange`, `alter_table`, `drop_feature`: changes of a table's definition |
 //! | `analyze` | statistics of files: `recompute_statistics` |
-//! | `answers` | answers from the log, as Python values |
+//! | `answers` | aggregates that are computed from the log, as Python values |
 //! | `argument` | arguments of classes that users call directly |
 //! | `auto_compaction` | a Spark session's settings for compacting small files after a write |
 //! | `batch` | the batches of a stream |
@@ -33,7 +33,7 @@
 //! | `manifest` | manifests for other engines |
 //! | `optimize` | OPTIMIZE |
 //! | `panics` | raises panics as `InternalError` |
-//! | `parquet_file` | reads a Parquet file that belongs to no table |
+//! | `parquet_file` | reads a Parquet file that does not belong to a table |
 //! | `predicate` | the predicates that users pass |
 //! | `progress` | the progress of long operations, as numbers |
 //! | `repair` | FSCK: `check_files`, `repair` |
@@ -43,7 +43,7 @@
 //! | `spark_batch` | `SparkBatch`: the files of a batch of a stream |
 //! | `spark_changes` | `SparkChanges` |
 //! | `spark_clone` | `SparkClone` |
-//! | `spark_optimize` | `SparkOptimize`: OPTIMIZE by the tasks of Spark |
+//! | `spark_optimize` | `SparkOptimize`: an OPTIMIZE whose files Spark's tasks write |
 //! | `spark_plan` | `SparkPlan`: the file list, packed for the Java side of `deltalog.spark` |
 //! | `spark_statement` | `SparkStatement` |
 //! | `spark_write` | `SparkWrite` |

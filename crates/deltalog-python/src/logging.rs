@@ -3,7 +3,7 @@
 //!
 //! The crate logs with `tracing`. Its feature `log` forwards the events to the logger of this library, [`Bridge`].
 //!
-//! - A thread never waits for the interpreter while the thread that holds the interpreter may be waiting for it. Only
+//! - A thread must not wait for the interpreter if the thread that holds the interpreter may be waiting for it. Only
 //!   a thread that has just released the interpreter ([`with_immediate_delivery`]) delivers its records itself. All
 //!   other threads (the crate's own threads, and the threads of consumers of streams) enqueue their records, and a
 //!   separate thread delivers them to Python. Records from threads of a call are delivered before the call returns.
@@ -207,8 +207,8 @@ fn deliver(py: Python<'_>, pending: &PendingRecord) -> PyResult<()> {
     }
 }
 
-/// Waits for the delivery threads, because Python stops a thread that attaches to an ending interpreter wherever it
-/// is.
+/// Waits for the delivery threads, because Python stops a thread that attaches to an ending interpreter, no matter what
+/// the thread is doing.
 #[pyfunction]
 fn before_exit(py: Python<'_>) {
     let deadline = Instant::now() + EXIT_TIMEOUT;

@@ -196,7 +196,8 @@ impl From<&OptimizeMetrics> for Metrics {
 /// How rows are ordered: the columns, and the name of the curve.
 pub(crate) type ZOrder = (Vec<String>, String);
 
-/// How a clustered table is clustered: whether all of its files are, and the maximum size of a cube.
+/// How a clustered table is clustered: whether all files are clustered by its current columns, and not only new files;
+/// and the maximum size of a cube.
 type Cluster = (bool, Option<u64>);
 
 /// Merges small files into fewer, larger files, or purges files, clusters rows, or orders the rows of all files.
@@ -239,7 +240,7 @@ pub(crate) fn optimize(
     })
 }
 
-/// Requests an order of the rows.
+/// Adds the order of the rows to a request.
 pub(crate) fn along(request: &mut OptimizeRequest, (columns, curve): &ZOrder) -> Result<(), Error> {
     request.z_order = columns.iter().map(|column| ColumnPath::parse(column)).collect();
     request.curve = curve_named(curve)?;

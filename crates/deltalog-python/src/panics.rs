@@ -1,9 +1,9 @@
 //! Converts panics of Rust code to `deltalog.errors.InternalError`.
 //!
 //! PyO3 catches the panic of any function or method that Python calls, and raises a `PanicException`, which `except
-//! Exception` does not catch. Its class is replaced by a class that creates an `InternalError` instead, so that calls
-//! do not have to catch panics. Code that Arrow's C interface calls must catch them ([`caught`]), because a panic
-//! there would end the process.
+//! Exception` does not catch. This module replaces `PanicException.__new__` with a function that creates an
+//! `InternalError` instead, so that calls do not have to catch panics. Code that Arrow's C interface calls must catch
+//! them ([`caught`]), because a panic there would end the process.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ const REMEMBERED: usize = 16;
 /// The messages of the most recent panics, and the places in the code where they occurred.
 static LAST: Mutex<VecDeque<(String, String)>> = Mutex::new(VecDeque::new());
 
-/// Replaces the class of the exception that PyO3 raises for a panic.
+/// Makes PyO3 raise an `InternalError` for a panic, and records where panics occur.
 pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -39,7 +39,7 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
         .map_err(|panic| format!("InternalError: {}; {HINT}", described(text(panic.as_ref()))))
 }
 
-/// Creates the exception for a panic, instead of PyO3's.
+/// Creates the `InternalError` for a panic, in place of PyO3's exception.
 #[pyfunction]
 #[pyo3(signature = (class, message = None))]
 fn internal_error<'py>(
@@ -70,7 +70,7 @@ fn described(message: &str) -> String {
 
 fn remember(panic: &PanicHookInfo<'_>) {
     let Some(location) = panic.location() else { return };
-    // The files of other crates have paths on the machine that built the binary.
+    // The paths of other crates' files begin with a directory of the machine that built the binary. It is left out.
     let file = location.file().rsplit_once("/registry/src/").map_or(location.file(), |(_, file)| file);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if last.len() >= REMEMBERED {

@@ -1,4 +1,4 @@
-//! Predicates of users.
+//! Parses the predicates that users pass.
 
 use deltalog::engine::predicate::{ParseMode, Predicate, parse};
 

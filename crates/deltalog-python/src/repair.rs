@@ -1,4 +1,4 @@
-//! FSCK: checks the files of a table, and removes files that cannot be read from its log.
+//! FSCK: checks the files of a table, and removes unreadable files from the table.
 
 use deltalog::engine::commit::Operation;
 use deltalog::{
@@ -13,7 +13,7 @@ use crate::snapshot::Snapshot;
 use crate::stream::ArrowStream;
 use crate::upkeep;
 
-/// The numbers of files in a repair, under the names that the commit uses.
+/// The metrics of a repair, under the names that the commit uses.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
     #[pyo3(item("numFilesScanned"))]
@@ -84,7 +84,7 @@ pub(crate) fn check_files(
             "footers" => CheckLevel::Footers,
             "rows" => CheckLevel::Rows,
             other => {
-                return Err(Error::invalid_argument(format!("there is no level '{other}' of a check"))
+                return Err(Error::invalid_argument(format!("'{other}' is not a level of a check"))
                     .with_hint("use files, footers or rows"));
             }
         };
@@ -93,8 +93,8 @@ pub(crate) fn check_files(
     ArrowStream::start(py, FileCheck::schema(), std::iter::once(Ok(batch)))
 }
 
-/// Removes files that no longer exist in the store from the table. Returns the metrics, the files, and the version of
-/// the commit if anything was committed.
+/// Removes from the table the files that no longer exist in the store and, with `removes_damaged`, damaged files.
+/// Returns the metrics, the removed files, and the version of the commit if anything was committed.
 #[pyfunction]
 #[pyo3(signature = (snapshot, removes_damaged, drops_files_without_vectors, dry_run, commit))]
 pub(crate) fn repair(

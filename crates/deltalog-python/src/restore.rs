@@ -9,7 +9,7 @@ use crate::commit_arguments::CommitArguments;
 use crate::snapshot::Snapshot;
 use crate::upkeep;
 
-/// The numbers of files in a RESTORE, under the names of the JVM implementation.
+/// The metrics of a RESTORE, under the names of the JVM implementation.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
     #[pyo3(item("tableSizeAfterRestore"))]

@@ -243,19 +243,20 @@ impl Snapshot {
         if newest.is_same(&slf.get().0) { Ok(slf.unbind()) } else { Py::new(slf.py(), Self(newest)) }
     }
 
-    /// Opens the version that contains the commit of `version`, which this process has made.
+    /// Opens `version`, which the caller has committed after opening this snapshot, or a later version with the same
+    /// rows.
     fn after_commit(&self, py: Python<'_>, version: u64) -> PyResult<Self> {
         call(py, || self.0.after_commit(version)).map(Self)
     }
 
-    /// Returns the last version before other writers made changes after `seen`. The versions in `own` were committed
-    /// by the caller.
+    /// Returns the last version up to which other writers have made no changes since version `seen`. The caller has
+    /// committed the versions in `own`.
     fn unchanged_since(&self, py: Python<'_>, seen: u64, own: Vec<u64>) -> PyResult<u64> {
         call(py, || self.0.unchanged_since(seen, &own))
     }
 
-    /// Opens `version`, on which an overwrite is based. If the log no longer contains the version, this is a
-    /// conflict.
+    /// Opens `version`, on which an overwrite is based. Returns `CommitConflict` if the log no longer contains the
+    /// version.
     fn as_base(&self, py: Python<'_>, version: u64) -> PyResult<Self> {
         let gone = |error: Error| {
             let conflict = Conflict::new(version + 1, ConflictReason::LogCleanedUp);

@@ -15,7 +15,8 @@ pub(crate) struct SparkBatch {
 }
 
 impl SparkBatch {
-    /// Returns the batch. The beginning of the stream is determined only now, and not when the stream is defined.
+    /// Returns the batch. If it begins where the stream begins, this position is determined now, and not when the
+    /// stream is defined.
     fn batch(&self) -> Result<StreamBatch> {
         self.stream.get().batch_between(self.start.as_deref(), &self.end)
     }

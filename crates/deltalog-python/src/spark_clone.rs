@@ -1,4 +1,4 @@
-//! `SparkClone`: a CLONE whose data files are copied by tasks of Spark.
+//! `SparkClone`: a CLONE whose data files are copied by Spark's tasks.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -20,7 +20,7 @@ use crate::upkeep;
 /// rows, the directory, and the partition values.
 type Output = (usize, usize, bool, Option<u64>, String, Vec<Option<String>>);
 
-/// How rows are ordered: the parts of the columns' names, whether the curve is Hilbert's, and the number of bits in a
+/// How rows are ordered: the paths of the columns, whether the curve is a Hilbert curve, and the number of bits of a
 /// rank.
 type Ordering = (Vec<Vec<String>>, bool, u32);
 
@@ -54,7 +54,8 @@ fn done(optimized: &Optimized) -> (Metrics, Option<u64>) {
     (Metrics::from(&optimized.metrics), last)
 }
 
-/// Asks Spark for the positions of rows. Each row is given as 12 bytes: the number of its file or task, and its
+/// Asks Spark for the new positions of rows. In the question, each row is given as 12 bytes: the number of its old
+/// file, and its position in that file. In the answer, they are the number of the task that wrote its new file, and its
 /// position in that file.
 fn located(function: &Py<PyAny>, rows: &[(u32, u64)]) -> Result<Option<Vec<(u32, u64)>>> {
     let mut asked = Vec::with_capacity(rows.len() * 12);
@@ -65,7 +66,7 @@ fn located(function: &Py<PyAny>, rows: &[(u32, u64)]) -> Result<Option<Vec<(u32,
     let answer: Option<Vec<u8>> = Python::attach(|py| {
         let called = function.bind(py).call1((PyBytes::new(py, &asked),));
         called.and_then(|answer| answer.extract()).map_err(|exception| {
-            let message = "Spark could not find the new places of rows that other writers have deleted";
+            let message = "Spark could not find the new positions of rows that other writers have deleted";
             Error::new(ErrorKind::Unavailable, message).with_source(exception)
         })
     })?;

@@ -56,7 +56,8 @@ impl StatementText {
     }
 }
 
-/// The arguments that begin a statement.
+/// The result of beginning a statement: the statement and the write of its files, or the information that the table has
+/// already recorded it.
 #[derive(IntoPyObject)]
 #[allow(clippy::large_enum_variant, reason = "moved into a Python object at once")]
 enum Begun {
@@ -72,7 +73,7 @@ pub(crate) struct SparkStatement {
     files: Mutex<Vec<ListedFile>>,
     /// The number of rows in files that are removed without being read.
     unread_rows: AtomicU64,
-    /// The numbers of the files whose remaining rows were all rewritten, by a single job.
+    /// The numbers of the files that a single job rewrites with all of their rows, both changed and unchanged.
     rewritten: Mutex<BTreeSet<u32>>,
 }
 
@@ -166,7 +167,8 @@ impl SparkStatement {
         source_filters: Vec<String>,
     ) -> PyResult<SparkPlan> {
         call(py, || {
-            // A statement that reads all rows evaluates each row separately, so its condition is `true`.
+            // Without a filter, the statement reads all rows, but still evaluates each row separately. This is the
+            // predicate `true`, and causes fewer conflicts than `reads_whole_table`.
             let sql = if filter_sql.trim().is_empty() { "true" } else { filter_sql };
             let predicate = parse(sql, time_zone, ParseMode::Pruning)?;
             let removed = removed_sql.and_then(|sql| parse(sql, time_zone, ParseMode::Strict).ok());

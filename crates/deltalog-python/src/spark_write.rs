@@ -37,7 +37,7 @@ pub(crate) struct SparkWrite {
     storage: Storage,
     spec: TableWriteSpec,
     table_schema: Option<String>,
-    /// Whether the write creates or replaces the table by a definition, which is not available in other processes.
+    /// Whether the write creates or replaces the table from a definition. A token does not contain the definition.
     is_definition: bool,
     pending: Mutex<Option<PendingWrite>>,
     /// The reports of the tasks of Spark's jobs.
@@ -47,7 +47,7 @@ pub(crate) struct SparkWrite {
 }
 
 impl SparkWrite {
-    /// Returns a write that has just been checked.
+    /// Creates the object for a write that has just been checked, and records its base in the token.
     fn begun(mut token: Token, storage: Storage, pending: PendingWrite) -> Self {
         token.record(&pending);
         Self::new(token, storage, pending)
@@ -92,7 +92,8 @@ impl SparkWrite {
     fn reported_to(&self, pending: &PendingWrite) -> Result<Reported> {
         let reports = mem::take(&mut *self.reports());
         pending.reported(&reports, self.counting().clone()).inspect_err(|_| {
-            // Returns the error that made the files unusable. Files that could not be deleted are left for VACUUM.
+            // The caller gets the error that made the files unusable, and not an error of the deletion. VACUUM removes
+            // files that are left.
             let _ = PendingWrite::delete_reported(&self.storage, &reports);
         })
     }
@@ -120,7 +121,7 @@ impl SparkWrite {
     }
 }
 
-/// The arguments that begin a write.
+/// The result of beginning a write: the write, or the information that the table has already recorded it.
 #[derive(IntoPyObject)]
 #[allow(clippy::large_enum_variant, reason = "moved into a Python object at once")]
 enum Begun {
@@ -168,7 +169,7 @@ fn in_known_zone(replaced: (String, String, bool)) -> Result<(String, String, bo
     }
     if ReplaceWhere::new(&predicate).depends_on_time_zone()? {
         return Err(Error::invalid_argument(format!(
-            "the predicate {predicate} has a time without a time zone, and a Python data source does not know the \
+            "the predicate {predicate} has a time without a time zone, but a Python data source does not know the \
              zone of the session"
         ))
         .with_hint("add an offset, as in TIMESTAMP '2024-01-01 00:00:00+00:00'"));
@@ -221,7 +222,7 @@ impl SparkWrite {
         })
     }
 
-    /// Checks a write that creates or replaces a table by its definition; see `DeltaTable.create`.
+    /// Checks a write that creates or replaces a table from a definition; see `DeltaTable.create`.
     #[staticmethod]
     #[pyo3(signature = (
         uri, schema_json, mode, options, storage_options = None, cluster_by = None, base = None, app_transaction = None
@@ -441,7 +442,7 @@ impl SparkWrite {
         })
     }
 
-    /// Returns the task, which contains everything that processes need to write files of this write.
+    /// Returns the task, which contains everything that other processes need to write files of this write.
     fn task(&self) -> PyResult<WriteTask> {
         let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let pending = pending.as_ref().ok_or_else(|| self.is_closed()).into_python()?;
@@ -464,8 +465,8 @@ impl SparkWrite {
             pending.skip_if_empty();
             let write = DistributedWrite::resume(pending, self.token.directory.clone());
             let checked = write.check(&fragments).inspect_err(|_| {
-                // Returns the error that made the fragments unusable. Files that could not be deleted are left for
-                // VACUUM.
+                // The caller gets the error that made the fragments unusable, and not an error of the deletion. VACUUM
+                // removes files that are left.
                 let _ = delete_files(&self.storage, &self.token.directory);
             })?;
             let operation = self::operation(operation, parameters, engine_info, user_metadata);

@@ -103,7 +103,7 @@ impl StatementTask {
         })
     }
 
-    /// Carries out one task. `data` are rows with marker columns.
+    /// Carries out one task. `data` contains rows with marker columns (`MarkedRows` in the core).
     #[pyo3(signature = (data, storage_options = None, credential_provider = None))]
     fn run(
         &self,

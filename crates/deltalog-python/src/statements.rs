@@ -116,7 +116,7 @@ impl ClauseArguments {
             ("insert", Some(values)) => ClauseAction::Insert(values),
             ("insert", None) => ClauseAction::InsertAll(self.except_columns),
             (other, _) => {
-                return Err(Error::invalid_argument(format!("a MERGE has no clause that does '{other}'")));
+                return Err(Error::invalid_argument(format!("'{other}' is not an action of a MERGE clause")));
             }
         };
         Ok(Clause { by_source: self.by_source, condition: self.condition, action })
@@ -133,7 +133,8 @@ pub(crate) struct MergeArguments {
 }
 
 /// Merges the rows of an Arrow stream, which is read once, into a table. If the rows were read from the table itself,
-/// the statement is based on the version that they were read from, and every commit since then is a conflict.
+/// the statement is based on the version from which they were read, and also depends on these rows: a later commit that
+/// changes them, or adds such rows, is a conflict.
 #[pyfunction]
 #[pyo3(signature = (snapshot, source, arguments, commit, file_format = None, merge_schema = false))]
 pub(crate) fn merge_rows(

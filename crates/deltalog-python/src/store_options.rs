@@ -56,7 +56,7 @@ impl<'py> FromPyObject<'_, 'py> for StoreOptions {
 }
 
 impl StoreOptions {
-    /// Checks the options that users pass to a method of the binary.
+    /// Checks the options that users pass directly to a method of this module.
     pub(crate) fn checked(
         uri: &str,
         storage_options: Option<&Bound<'_, PyAny>>,
@@ -203,7 +203,8 @@ impl Provider {
         for secret in seen(&self.seen).iter().filter(|secret| !secret.is_empty()) {
             shown = shown.replace(secret.as_str(), "…");
         }
-        // The exception becomes the cause, unless its traceback would reveal a secret.
+        // The exception becomes the cause. If its text contains a secret, only the text without the secret does,
+        // because the traceback would show the whole text.
         if shown == said { error.with_source(failure) } else { error.with_source(shown) }
     }
 }

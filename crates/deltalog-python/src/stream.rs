@@ -112,8 +112,8 @@ impl ArrowStream {
     }
 }
 
-/// Opens an object with `__arrow_c_stream__` or `__arrow_c_array__`, or several of them. If the source is a table of
-/// deltalog and raises deltalog's errors, these are returned unchanged.
+/// Opens an object with `__arrow_c_stream__` or `__arrow_c_array__`, or an iterable of such objects. If the source is a
+/// table of deltalog and raises deltalog's errors, these are returned unchanged.
 pub(crate) fn reader_of(stream: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
     let open = || {
         let module = stream.py().import("deltalog.arrow_data")?;
@@ -140,11 +140,12 @@ pub(crate) fn reader_of(stream: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBat
     })
 }
 
-/// Converts an error for Arrow's C interface, which transports only a number and a text. The consumer raises its own
-/// exception for them.
+/// Converts an error for Arrow's C interface, which transports only a number and a text. The consumer turns them into
+/// an exception of its own.
 ///
-/// For the number `EIO`, pyarrow raises an `OSError`, which is also a parent of `MissingFileError` and similar
-/// classes. The text must not contain NUL, which would end a C string.
+/// For the number `EIO`, pyarrow raises an `OSError`. `MissingFileError` and similar classes are also subclasses of
+/// `OSError`, so a caller can catch the error in the same way. The text must not contain NUL, which would end a C
+/// string.
 fn to_arrow_error(error: &deltalog::Error) -> ArrowError {
     let text = error.to_string().replace('\0', "\u{fffd}");
     match error.kind() {
@@ -218,7 +219,8 @@ impl ArrowStream {
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let mut left = Some(self.take(State::Taken)?);
-        // The stream stays open until its consumer releases it, because the consumer may still process its end.
+        // The stream counts as open until its consumer releases it, because the consumer may still be processing the
+        // last batch.
         let open = ending::Open::new();
         let rows = std::iter::from_fn(move || {
             let batches = left.as_mut()?;
@@ -262,7 +264,8 @@ pub(crate) fn arrow_stream(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<
     ArrowStream::start(py, schema, batches)
 }
 
-/// Converts a Delta schema to an Arrow schema with the metadata of its fields, an object with `__arrow_c_schema__`.
+/// Converts a Delta schema to an Arrow schema that includes the metadata of the fields. The result is an object with
+/// `__arrow_c_schema__`.
 #[pyfunction]
 pub(crate) fn schema_to_arrow(json: &str) -> PyResult<PySchema> {
     let schema =

@@ -5,9 +5,9 @@
 //!
 //! - For a stream of rows, `StreamBatch::listing(predicate)` lists the files, and `columns(…).read()` reads the list,
 //!   as for a snapshot.
-//! - For a change feed, `StreamBatch::changes(predicate)` returns a `ChangePlan`. `spark_plan::pack_changes` packs it
-//!   without another filter, which would plan whole versions again. Rows have the table's columns, followed by the
-//!   feed's additional columns.
+//! - For a change feed, `StreamBatch::changes(predicate)` returns a `ChangePlan`, and `spark_plan::pack_changes` packs
+//!   it. The filter passed to that function is empty, because another filter would plan whole versions again. Rows have
+//!   the table's columns, followed by the feed's additional columns.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,7 +99,7 @@ impl StreamArguments {
             (None, Some(timestamp_ms), false) => Ok(StreamStart::Timestamp(timestamp_ms)),
             (None, None, true) => Ok(StreamStart::Latest),
             _ => Err(Error::invalid_argument(
-                "a stream starts with a version, with a time or with the next commit: choose only one of them",
+                "a stream starts at a version, at a time or with the next commit: choose only one of them",
             )),
         }
     }
@@ -137,7 +137,7 @@ fn handling(name: &str) -> Result<ChangeHandling> {
 pub(crate) struct TableStream(CoreStream);
 
 impl TableStream {
-    /// Returns the batch between two offsets. If `start` is `None`, it begins at the beginning of the stream.
+    /// Returns the batch between two offsets. If `start` is `None`, the batch begins where the stream begins.
     pub(crate) fn batch_between(&self, start: Option<&str>, end: &str) -> Result<StreamBatch> {
         self.0.batch(self.offset(start)?.as_ref(), &self.parsed(end)?)
     }

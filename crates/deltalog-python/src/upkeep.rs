@@ -22,12 +22,13 @@ const SLICE: Duration = Duration::from_millis(50);
 
 static BACKGROUND: OnceLock<Background> = OnceLock::new();
 
-/// Whether each commit does this work itself.
+/// Whether each commit does the work that follows it before it returns.
 static IS_INLINE: AtomicBool = AtomicBool::new(false);
 
 /// Makes the process wait at exit for the work that follows its commits.
 pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Forked children must not assume that the threads are theirs. No thread has been started yet.
+    // The queue is created at import, because it records the id of its process: a forked child then knows that it
+    // does not have the queue's threads. This starts no thread.
     BACKGROUND.get_or_init(Background::new);
     let at_exit = wrap_pyfunction!(before_exit, module)?;
     module.py().import("atexit")?.call_method1("register", (at_exit,))?;
@@ -43,7 +44,8 @@ pub(crate) fn environment() -> Environment {
     environment.with_background(BACKGROUND.get_or_init(Background::new))
 }
 
-/// Returns the environment for a call that encodes files as a `FileFormat` says, which is given as JSON.
+/// Returns the environment for a call. `file_format` is a `FileFormat` as JSON, which determines how the call encodes
+/// data files; `None` for the defaults.
 ///
 /// # Errors
 /// Returns `InvalidArgument` for unknown fields or values.
@@ -91,7 +93,7 @@ fn before_exit(py: Python<'_>) -> PyResult<()> {
     let Some(background) = BACKGROUND.get() else { return Ok(()) };
     background.close();
     if !wait_for_upkeep(py, Some(EXIT_TIMEOUT))? {
-        log::warn!(target: "deltalog::upkeep", "the process ends before all checkpoints that are due were written");
+        log::warn!(target: "deltalog::upkeep", "the process ends before all due checkpoints were written");
     }
     logging::after_call(py)
 }

@@ -35,7 +35,7 @@ pub(crate) fn written(mut writer: DataWriter, rows: Rows) -> Result<DataWriter> 
     match write_all(&mut writer, rows) {
         Ok(()) => Ok(writer),
         Err(error) => {
-            // Returns the first error. Files that could not be deleted are left for VACUUM.
+            // The caller gets the first error, and not an error of the deletion. VACUUM removes files that are left.
             let _ = writer.abort();
             Err(error)
         }
@@ -43,7 +43,7 @@ pub(crate) fn written(mut writer: DataWriter, rows: Rows) -> Result<DataWriter> 
 }
 
 fn write_all(writer: &mut DataWriter, Rows { schema, mut pieces }: Rows) -> Result<()> {
-    // Rows with a schema that does not fit are refused before the source produces the first row.
+    // An empty batch comes first, so that an unsuitable schema is refused before the source produces the first row.
     writer.write(&RecordBatch::new_empty(schema))?;
     let mut rows = 0;
     while rows < ROWS_AT_ONCE {
@@ -102,7 +102,7 @@ fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<
         match read {
             // An interrupt takes precedence, so that code which catches errors and continues can still be stopped.
             Err(stop) if asks_to_stop(&stop) => Err(stop),
-            // If both failed, the rows that could not be written came before the failure of the source.
+            // If both failed, the writer's error is returned: its rows came before the failure of the source.
             read => written.and(read),
         }
     })
@@ -143,8 +143,9 @@ fn interrupted(exception: PyErr) -> Error {
 
 /// Converts an error of the caller's stream.
 ///
-/// Arrow's C interface transports only text. pyarrow puts the traceback there, whose last line is the exception. An
-/// interrupt must remain an interrupt, so that code which catches errors and continues can still be stopped.
+/// Arrow's C interface transports only text. If the source is a pyarrow reader, the text is a traceback, and its last
+/// line is the exception. An interrupt must remain an interrupt, so that code which catches errors and continues can
+/// still be stopped.
 fn stream_error(error: ArrowError) -> Error {
     let error = match error {
         ArrowError::ExternalError(source) => match source.downcast::<PyErr>() {

@@ -42,8 +42,8 @@ impl WriteTarget {
         &self.storage
     }
 
-    /// Returns the schema of rows with an Arrow schema. If the table exists and keeps its columns, a decimal that has
-    /// more digits than the decimals of tables has the type of its column.
+    /// Returns the Delta schema of rows with the Arrow schema `rows`. A decimal type with more than 38 digits is
+    /// replaced with the type of the table's column, if the table exists and keeps its columns.
     ///
     /// # Errors
     /// Returns the errors of [`StructType::from_arrow`], and errors of opening the table.
@@ -67,7 +67,7 @@ impl WriteTarget {
     /// creates the request for a schema.
     ///
     /// # Errors
-    /// Returns `InvalidArgument` if there is neither a schema nor a table, and the errors of [`WriteTarget::begin`].
+    /// Returns `NotATable` if there is neither a schema nor a table, and the errors of [`WriteTarget::begin`].
     pub(crate) fn begin_with_schema(
         &self,
         schema_json: Option<&str>,
@@ -94,13 +94,13 @@ impl WriteTarget {
         PendingWrite::on(&self.storage, Some(newest), request(schema)?, environment)
     }
 
-    /// Bases a write on the version `read` of this table, from which the data is computed. An overwrite may be based
-    /// on an older version, which it replaces.
+    /// Bases a write on the version `read` of this table, from which the data was computed. If the target already has
+    /// an older base, an overwrite keeps it, because that is the version that it replaces.
     ///
     /// The version is opened through the target's store, whose credentials allow writing.
     ///
     /// # Errors
-    /// Returns `CommitConflict` if the version no longer exists, and errors of the store.
+    /// Returns `CommitConflict` if the version no longer exists, and errors from the store.
     pub(crate) fn computed_from(self, read: &Snapshot, is_overwrite: bool) -> Result<Self> {
         let version = read.version();
         let is_base =

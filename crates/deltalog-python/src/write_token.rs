@@ -14,8 +14,8 @@ use crate::commit_arguments::progress_of;
 use crate::table_options::TableOptions;
 use crate::upkeep;
 
-/// Returns the rows that scans with these filters read. A part of a filter that cannot be parsed is assumed to be
-/// true for some rows.
+/// Returns the rows that scans with these filters read. A part of a filter that cannot be parsed may be true for any
+/// row.
 pub(crate) fn rows_read(filters: &[String], time_zone: &str) -> Result<RowsRead> {
     if filters.iter().any(|filter| filter.trim().is_empty()) {
         return Ok(RowsRead::All);
@@ -60,8 +60,8 @@ pub(crate) struct Token {
     /// The predicate for the rows that an overwrite replaces, the time zone for its times, and whether new rows must
     /// meet it.
     pub(crate) replace_where: Option<(String, String, bool)>,
-    /// The rows of the table from which the data is computed, if any: the filters of the scans (an empty one stands
-    /// for all rows), and the time zone for their times.
+    /// The rows of the table from which the data is computed, if any: the filters of the scans (an empty filter selects
+    /// all rows), and the time zone for their times.
     pub(crate) reads: Option<(Vec<String>, String)>,
     /// `merge` or `overwrite`, if the write may change the schema.
     pub(crate) schema_mode: Option<String>,
@@ -72,7 +72,7 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    /// Creates the token of a new write of data with this schema. The version on which it is based is recorded later.
+    /// Creates the token of a new write of data with this schema. [`Token::record`] later adds the base version.
     pub(crate) fn new(storage: &Storage, schema: &str, mode: SaveMode, environment: &Environment) -> Self {
         Self {
             uri: storage.url(),

@@ -6,8 +6,8 @@
 //! the layer closest to the fault knows most about it.
 //!
 //! - No message contains a credential: locations are shown without user information and query string.
-//! - If a commit conflicts with another writer's, the commit loop returns that as a value rather than an error; see
-//!   [`crate::commit`].
+//! - If a commit conflicts with a commit of another writer, the commit loop returns the conflict as a value, not as an
+//!   error; see [`crate::commit`].
 
 use std::fmt;
 
@@ -168,15 +168,15 @@ impl Error {
         self
     }
 
-    /// Sets the error that has caused this one.
+    /// Sets the error that caused this one, unless the error already has a source.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Source>) -> Self {
         self.0.source.get_or_insert_with(|| source.into());
         self
     }
 
-    /// Returns a copy of the error for another caller that waits for the result of the same request. The source is
-    /// replaced by its text.
+    /// Returns a copy of the error for another caller that waits for the result of the same request. The copy has only
+    /// the text of the source, because the source cannot be cloned.
     pub(crate) fn again(&self) -> Self {
         let inner = &self.0;
         Self(Box::new(Inner {
@@ -193,7 +193,7 @@ impl Error {
         }))
     }
 
-    /// Returns whether the commit that failed may be in the log, so that its files must be kept.
+    /// Returns whether the commit may be in the log although it failed. If so, its files must be kept.
     pub(crate) fn is_commit_state_unknown(&self) -> bool {
         self.0.kind == ErrorKind::CommitStateUnknown
     }
@@ -234,13 +234,13 @@ impl Error {
         self.0.hint.as_deref()
     }
 
-    /// The machine-readable name of the reason, for kinds that have several reasons.
+    /// The machine-readable name of the reason, for kinds of errors that have several possible reasons.
     ///
-    /// - `CommitConflict` and `TableAlreadyExists`, where another commit won: `table_created`,
+    /// - For `CommitConflict`, and for `TableAlreadyExists` if another writer created the table first: `table_created`,
     ///   `table_replaced`, `log_cleaned_up`, `protocol_changed`, `metadata_changed`, `concurrent_append`,
     ///   `concurrent_delete_read`, `concurrent_delete_delete`, `app_transaction` or `domain_changed`.
-    /// - `CommitStateUnknown`, where the commit could not be read back: `no_answer` if the store did not answer,
-    ///   `access_denied` if it refused the request, `contradiction` if its answers contradict each other, and
+    /// - For `CommitStateUnknown`, the reason why the commit could not be read back: `no_answer` if the store did not
+    ///   answer, `access_denied` if it refused the request, `contradiction` if its answers contradict each other, and
     ///   `unreadable` if its answer is not a commit.
     pub fn reason(&self) -> Option<&'static str> {
         self.0.reason

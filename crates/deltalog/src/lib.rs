@@ -31,7 +31,7 @@
 //! | let a service decide which commits succeed | [`CommitCoordinator`] |
 //! | handle errors | [`Error`], [`ErrorKind`] |
 //!
-//! Calls block and use no async runtime. Data is Arrow record batches.
+//! Calls block, so callers need no async runtime. Data is passed as Arrow record batches.
 //!
 //! The first write creates a table, the second appends to it, and a scan reads the rows:
 //!

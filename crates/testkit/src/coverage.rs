@@ -2,7 +2,7 @@
 //!
 //! - With the options in `scripts/coverage_rustc.sh`, which work with a stable compiler, LLVM gives each edge a
 //!   counter of eight bits, and calls [`__sanitizer_cov_8bit_counters_init`] with all counters before `main`.
-//! - Without these options there are no counters, and no run ever takes a new edge.
+//! - Without these options there are no counters, and no run counts as new.
 #![allow(unsafe_code, reason = "counters that compiled code counts")]
 
 use std::sync::OnceLock;
@@ -43,8 +43,9 @@ impl Coverage {
         }
     }
 
-    /// Ends the run that [`Self::begin`] has begun. Returns whether it took an edge that no other run has taken, or
-    /// took one more often.
+    /// Ends the run that [`Self::begin`] has begun. Returns whether the run is new: whether it took an edge that no
+    /// earlier run has taken, or took an edge a new number of times. Numbers of the same class (1, 2, 3, 4 to 7, 8 to
+    /// 15, and so on) count as equal.
     pub fn add(&mut self) -> bool {
         let mut is_new = false;
         self.0.resize(words().len() * 8, 0);

@@ -14,7 +14,7 @@ thread_local! {
     static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, with counters. To be installed with `#[global_allocator]`.
+/// The system's allocator, with counters. Install it with `#[global_allocator]`.
 #[derive(Debug, Clone, Copy)]
 pub struct Meter;
 

@@ -24,15 +24,17 @@ class TableChange:
     def upgrade_protocol(reader: int, writer: int) -> TableChange: ...
     @staticmethod
     def add_columns(schema_json: str, parent: str | None, first: bool, after: str | None) -> TableChange:
-        """Adds the fields of a schema, in their order, to the struct at `parent`, or to the table."""
-    @staticmethod
-    def add_columns_at(columns: Sequence[tuple[str, str | None, bool, str | None]]) -> TableChange:
-        """Adds columns. Each is given as a schema of one column, its parent, and its position: first, or after another
-        column.
+        """Adds the fields of a schema, in order, to the struct at `parent`, or as columns of the table if that is None.
+
+        The first field is placed first (`first`), or after the field `after`, and the others follow it. Without a
+        position, all are added at the end.
         """
     @staticmethod
+    def add_columns_at(columns: Sequence[tuple[str, str | None, bool, str | None]]) -> TableChange:
+        """Adds columns. Each tuple contains the arguments of one call of `add_columns`."""
+    @staticmethod
     def replace_columns(schema_json: str) -> TableChange:
-        """Replaces the columns of the table by the fields of a schema, in their order."""
+        """Replaces the columns of the table with the fields of a schema, in order."""
     @staticmethod
     def drop_columns(columns: Sequence[str]) -> TableChange: ...
     @staticmethod

@@ -20,6 +20,6 @@ class ArrowBatch:
         are reduced.
         """
     def texts(self) -> list[list[str | None]]:
-        """Returns the values of each column as strings for people; None for NULL."""
+        """Returns the values of each column as text for display; None for NULL."""
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...

@@ -7,7 +7,7 @@ class AlreadyApplied:
     """The result of a write that was skipped, because the table has already recorded this version of the application or
     a later one.
 
-    Protocol: "Transaction Identifiers". Two objects are equal if all properties are.
+    Protocol: "Transaction Identifiers". Two objects are equal if all their properties are equal.
     """
 
     @property

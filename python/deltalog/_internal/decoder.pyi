@@ -10,7 +10,7 @@ from deltalog.arrow_types import ArrowSchemaExportable
 class Decoder:
     """Decodes the bytes of a file, which are passed piece by piece.
 
-    If a column cannot represent a value exactly, raises `SchemaMismatchError` with the number of its line.
+    If a column cannot represent a value exactly, raises `SchemaMismatchError`, which states the line of the file.
     """
 
     @staticmethod
@@ -20,10 +20,12 @@ class Decoder:
         delimiter: str = ",",
         null: str = "",
     ) -> Decoder:
-        """Reads CSV into columns of `schema`. `columns` has their names, or else the first line does."""
+        """Reads CSV into columns of `schema`. The first line names the columns, unless `columns` is given."""
     @staticmethod
     def json(schema: ArrowSchemaExportable, optional: Sequence[str]) -> Decoder:
-        """Reads JSON lines into columns of `schema`. Columns in `optional` are read if the first object has them."""
+        """Reads JSON lines into columns of `schema`. The columns in `optional` are only read if the first object has
+        them.
+        """
     @staticmethod
     def arrow() -> Decoder:
         """Reads an Arrow IPC stream or file."""

@@ -30,13 +30,14 @@ class WriteTask:
     def write_id(self) -> str:
         """The id of the write, which is the directory of its files in the table."""
     def numbered(self, number: int, of: int) -> WriteTask:
-        """Returns the task `number` of `of` tasks, counted from 0, which generates its own values of identity columns.
+        """Returns a copy of the task that is number `number` of `of` tasks, counted from 0. The number determines which
+        values the task assigns to identity columns.
 
-        This is for engines in which workers are numbered; see `DistributedWrite.tasks` for the rules. `of` must be the
-        same for all tasks of a write. If a task is not used, the values have gaps.
+        This is for engines that number their workers; see `DistributedWrite.tasks` for the rules. `of` must be the same
+        for all tasks of a write. A number that no task uses leaves gaps in the values.
 
         Raises:
-            InvalidArgumentError: there is no such number.
+            InvalidArgumentError: `number` is not less than `of`.
         """
     def write(
         self,
@@ -51,8 +52,8 @@ class WriteTask:
 
         Args:
             data: anything with `__arrow_c_stream__`. It is read batch by batch, in bounded memory.
-            storage_options: storage options, because a task does not contain them.
-            credential_provider: provides credentials for the store, because a task does not contain them.
+            storage_options: the options for the store. A task contains none.
+            credential_provider: provides the credentials for the store. A task contains none.
 
         Raises:
             SchemaMismatchError: the data do not fit the table.
@@ -114,18 +115,18 @@ class DistributedWrite:
     def commit(self, fragments: Iterable[Fragment]) -> int | AlreadyApplied | None:
         """Commits the files of all fragments as one version, and deletes the write's other files.
 
-        The fragments are checked first: each must come from a task of this write; its paths, partition values and
-        numbers must be such as a worker writes; its files must exist and have the right size; no file may occur twice,
-        and no two fragments may have the same values of identity columns. If a check fails, nothing has changed, and
-        you can commit other fragments.
+        The fragments are checked first. Each must come from a task of this write, its paths, partition values and
+        statistics must be valid for the table, and its files must exist and have the stated sizes. No file may occur
+        twice, and no two fragments may have assigned the same values of identity columns. If a check fails, nothing is
+        changed, and you can commit other fragments.
 
         Returns:
-            The version that was committed; an `AlreadyApplied` if the table has already recorded this write of an
-            application; None if another writer created the table first, and the mode is `ignore`. In these two cases
-            the files are deleted.
+            The version that was committed; an `AlreadyApplied` if the table has already recorded this version of the
+            application, or a later one; None if another writer created the table first, and the mode is `ignore`. In
+            the last two cases, the files are deleted.
 
         Raises:
-            InvalidArgumentError: a fragment belongs to another write, or was changed after a worker had made it.
+            InvalidArgumentError: a fragment belongs to another write, or was changed after the worker created it.
             MissingFileError: a file of a fragment does not exist.
             CorruptDataError: a file does not have the size that its fragment states.
             CommitConflictError: another writer has committed a change that conflicts with this write. The files are

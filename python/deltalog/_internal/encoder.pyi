@@ -17,7 +17,7 @@ class Encoder:
         null: str = "",
         has_names: bool = True,
     ) -> Encoder:
-        """Begins a file. The delimiter, the text for NULL and the header line are only for CSV."""
+        """Begins a file. The delimiter, the text for NULL and the header line only matter for CSV."""
     def encode(self, batch: ArrowBatch) -> bytes:
         """Returns the encoded bytes of a batch."""
     def finish(self) -> bytes:

@@ -17,7 +17,7 @@ def expression_bytes() -> int:
     """Returns the maximum number of bytes that the values of an expression may use at the same time.
 
     Raises:
-        InvalidArgumentError: If the variable `DELTALOG_EXPRESSION_BYTES` is not a size.
+        InvalidArgumentError: If the environment variable `DELTALOG_EXPRESSION_BYTES` is not a size.
     """
 
 def default_value(schema_json: str, sql: str) -> ArrowStream:

@@ -10,7 +10,8 @@ def read_fragment(
     storage_options: StoreOptions | Mapping[str, str] | None = None,
     columns: list[str] | None = None,
 ) -> ArrowStream:
-    """Returns the rows of one piece of a scan, in a worker of Spark. The piece contains no credentials.
+    """Reads the rows of a fragment, for example in a Spark worker. A fragment contains no credentials, so they must be
+    passed as options.
 
-    By default these are all columns of the table, in its order; `columns` chooses others.
+    `columns` replaces the fragment's own columns.
     """

@@ -41,7 +41,9 @@ def check_store(uri: str, storage_options: StoreOptions | Mapping[str, str] | No
     """Checks that the store of `uri` refuses to create a file that already exists; see `deltalog.storage.check`."""
 
 def cache_statistics() -> tuple[int, int, int, int]:
-    """Returns the numbers of hits and misses, and the bytes of each; see `deltalog.storage.cache_statistics`."""
+    """Returns the number of hits, the number of misses, the bytes of all hits, and the bytes of all misses; see
+    `deltalog.storage.cache_statistics`.
+    """
 
 def canonical_uri(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> str:
     """Returns the canonical URL of a location: the same URL for all spellings of the location. Sends no request to the

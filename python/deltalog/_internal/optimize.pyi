@@ -21,10 +21,10 @@ def optimize(
     file_format: str | None = None,
 ) -> tuple[dict[str, Any], int | None]:
     """Combines small files into larger ones, removes deleted rows and dropped columns from files (`purges`), or orders
-    all rows by columns along a curve.
+    all rows by columns along a curve (`z_order`: the columns, and the name of the curve).
 
-    In a clustered table, new rows are always clustered. `cluster` contains two values: whether to cluster all rows, and
-    the maximum size of a cube in bytes.
+    In a clustered table, new rows are always clustered. `cluster` contains two values: whether to also cluster the
+    other rows by the current columns, and the maximum size of a cube in bytes.
 
     Returns the metrics, and the version of the last commit, if any.
     """

@@ -1,4 +1,4 @@
-"""Reads single Parquet files, which belong to no table."""
+"""Reads single Parquet files that do not belong to a table."""
 
 from deltalog._internal.stream import ArrowStream
 

@@ -4,7 +4,7 @@ from typing import final
 
 @final
 class ProgressObserver:
-    """Watches the long operations in all threads of this process that begin during the lifetime of this object."""
+    """Watches the long operations that begin while this object exists, in all threads of this process."""
 
     def __new__(cls) -> ProgressObserver:
         """Begins to watch."""

@@ -16,4 +16,7 @@ def repair(
     dry_run: bool,
     commit: CommitArguments,
 ) -> tuple[dict[str, int], list[dict[str, Any]], int | None]:
-    """Removes missing files from the table. Returns the metrics, the files, and the version of the commit."""
+    """Removes from the table the files that no longer exist in the store and, with `removes_damaged`, damaged files.
+
+    Returns the metrics, the removed files, and the version of the commit, if anything was committed.
+    """

@@ -25,8 +25,8 @@ class Snapshot:
         table_id: str | None = None,
         max_age: timedelta | None = None,
     ) -> Snapshot:
-        """Opens a table. Raises `TableReplacedError` if its id is not `table_id`, which is the id of a table that was
-        opened before.
+        """Opens a table. `table_id` is the id that the table had when it was opened before. If the table now has a
+        different id, raises `TableReplacedError`.
         """
     def at_version(self, version: int) -> Snapshot:
         """Opens another version of the same table, with the same storage options."""
@@ -46,8 +46,8 @@ class Snapshot:
         """The table's schema as in the log: Delta's `schemaString`, which is Spark's JSON form of a `StructType`."""
     @property
     def column_mapping_mode(self) -> str:
-        """The column mapping mode, that is, how the columns of data files are found: by `name` or by `id`, or `none`
-        without column mapping.
+        """The column mapping mode: `name` or `id` if columns are found in data files by their physical names or by
+        their ids, and `none` if the table has no column mapping.
 
         The mode is also `none` if the protocol does not require readers to map columns.
         """
@@ -97,11 +97,13 @@ class Snapshot:
     def after_commit(self, version: int) -> Snapshot:
         """Returns a version that the caller has committed after this one, or a later version with the same rows."""
     def unchanged_since(self, seen: int, own: Sequence[int]) -> int:
-        """Returns the last version after `seen` that contains no changes of other writers. `own` are the versions that
-        the caller has committed.
+        """Returns the last version up to which other writers have made no changes since version `seen`. `own` are the
+        versions that the caller has committed.
         """
     def as_base(self, version: int) -> Snapshot:
-        """Returns the version that an overwrite replaces. Raises `CommitConflictError` if the log no longer has it."""
+        """Opens the version on which an overwrite is based. Raises `CommitConflictError` if the log no longer contains
+        this version.
+        """
     def at(self, version: int | None = None, timestamp_ms: int | None = None) -> Snapshot:
         """Returns another version of the same table: the one with this number, or the newest one at a time."""
     def partitions(self, predicate: str | None = None) -> list[list[str | None]]:
@@ -113,10 +115,10 @@ class Snapshot:
     def history_json(self, limit: int | None = None) -> list[str]:
         """Returns one JSON object per commit, newest first.
 
-        It has `version`, `timestamp` (milliseconds), and the fields of the commit's `commitInfo`.
+        Each object has `version`, `timestamp` (milliseconds), and the fields of the commit's `commitInfo`.
         """
     def history(self, limit: int | None = None) -> ArrowStream:
-        """Returns the same as an Arrow stream; see `DeltaTable.history_arrow`."""
+        """Returns the history as an Arrow stream, one row per commit; see `DeltaTable.history_arrow`."""
     def commit_actions(self, start: int, end: int | None = None) -> ArrowStream:
         """Returns the actions of each version; see `DeltaTable.commit_actions`."""
     def commits(self, start: int) -> Commits:
@@ -128,7 +130,7 @@ class Snapshot:
     def deleted_file_retention(self) -> timedelta:
         """The time for which data files are kept after they were removed."""
     def ensure_removable(self) -> None:
-        """Raises if the table is append-only."""
+        """Raises an error if the table is append-only."""
     def verify(self) -> tuple[str | None, list[str], list[tuple[str, str, str]]]:
         """Compares the version with its checksum; see `DeltaTable.verify`.
 
@@ -158,8 +160,9 @@ class Snapshot:
     ) -> ArrowStream:
         """Returns the rows; see `DeltaTable.to_arrow`.
 
-        If the rows are later written to the same table, the write depends on them, unless the caller chose the version
-        (`is_chosen`).
+        If the rows are appended to the same table or overwrite it, the write is based on the version that was read, and
+        conflicts with later commits that change the rows that were read. This does not apply if the caller chose the
+        version (`is_chosen`).
         """
     def count(self, predicate: str | None = None, time_zone: str = "UTC") -> int:
         """Returns the number of rows; see `DeltaTable.count`.
@@ -211,13 +214,14 @@ class Snapshot:
         columns: Sequence[str] | None = None,
         condition: tuple[str, str] | None = None,
     ) -> list[bytes]:
-        """Returns the scan of the files that may contain rows for which `filter_sql` is true, for `read_fragment`.
+        """Divides the files that may contain rows for which `filter_sql` is true into at most `n` fragments of about
+        the same size in bytes. `read_fragment` reads the rows of a fragment.
 
-        The scan consists of at most `n` pieces of about the same number of bytes. With `row_ids`, the rows include
-        their ids and commit versions; with `positions`, the number of their file (`__deltalog_file`) and their position
-        in it (`__deltalog_row`), which a `StatementTask` expects. `columns` are the columns to read; None for all
-        columns of the table. `condition` is another filter, with the time zone for its times. A piece contains the
-        table's location, schema and files, but no credentials.
+        With `row_ids`, the rows include their ids and commit versions. With `positions`, they include the number of
+        their file (`__deltalog_file`) and their position in the file (`__deltalog_row`), which a `StatementTask`
+        expects. `columns` are the columns to read; None for all columns of the table. `condition` is another filter
+        that only skips files, and the time zone for its times. A fragment contains the table's location, schema and
+        files, but no credentials.
         """
     def scan_tasks(
         self,
@@ -226,10 +230,10 @@ class Snapshot:
         predicate: str | None = None,
         ordered: bool = False,
     ) -> list[tuple[bytes, int, int, int | None]]:
-        """Returns a scan in at most `n` parts; see `DeltaTable.scan_tasks`.
+        """Divides a scan into at most `n` parts; see `DeltaTable.scan_tasks`.
 
         Each part consists of the argument for `read_fragment`, the number of its files, their size in bytes, and the
-        number of their rows if the log has it.
+        number of their rows, or None if the log does not state it for all of these files.
         """
 
 def forget_snapshots() -> None:

@@ -9,7 +9,8 @@ from deltalog._internal.spark_plan import SparkPlan
 class SparkChanges:
     """The files of a change data feed for Spark's scan.
 
-    Their partition values are the table's, followed by `_commit_version` and `_commit_timestamp`.
+    A file's partition values are the values of the table's partition columns, followed by `_commit_version` and
+    `_commit_timestamp`.
     """
 
     @property

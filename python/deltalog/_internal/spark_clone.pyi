@@ -33,8 +33,8 @@ class SparkClone:
             told: 20 bytes for each copy, big endian: the number of the file (i32), the 64 bits that the name of the
                 copy contains as 16 hexadecimal digits, and the size (i64).
 
-        Raises `CorruptDataError` if the copies are not those that were planned, and the same errors as `clone_table`.
-        On an error, the copies are deleted.
+        Raises `CorruptDataError` if the copies differ from the plan, and the same errors as `clone_table`. On an error,
+        the copies are deleted.
         """
     def abandon(self) -> None:
         """Deletes the files that tasks copied before the job failed, including files of tasks that reported nothing."""

@@ -26,8 +26,8 @@ class SparkOptimize:
         """Plans which files are rewritten; see `optimize`."""
     @property
     def ordering(self) -> tuple[list[list[str]], bool, int] | None:
-        """The order of the rows in bins that are ordered: the paths of the columns, whether the curve is Hilbert's, and
-        the number of bits of a rank. None if the OPTIMIZE does not order rows.
+        """The order of the rows in bins whose rows are ordered: the paths of the columns, whether the curve is a
+        Hilbert curve, and the number of bits of a rank. None if the OPTIMIZE does not order rows.
         """
     @property
     def tasks(self) -> int:
@@ -42,13 +42,11 @@ class SparkOptimize:
     def bytes(self) -> int:
         """The size of all files that are rewritten, in bytes."""
     def files(self, batch: int) -> SparkPlan:
-        """Returns the old files of a batch. They are numbered bin by bin, in the order in which their rows come in the
-        new files.
-        """
+        """Returns the old files of a batch, numbered from bin to bin in the order of `outputs`."""
     def outputs(self, batch: int) -> list[tuple[int, int, bool, int | None, str, list[str | None]]]:
-        """Returns for each bin: how many old files and how many new files it has, whether its rows are ordered, the
-        number of rows including deleted ones (if the log has it), and the directory and the partition values of the new
-        files.
+        """Returns, for each bin, the number of its old files, the number of its new files, whether its rows are
+        ordered, the number of rows including deleted ones (None if the log does not have it), and the directory and the
+        partition values of the new files.
 
         The directory is decoded, relative to the table's root, and ends with a slash unless it is the root.
         """
@@ -69,8 +67,8 @@ class SparkOptimize:
 
         Returns the version; None if all bins were given up, because other writers had removed their rows.
 
-        Raises `CorruptDataError` if the new files are not those that were planned, and `CommitConflictError`. On an
-        error, the new files are deleted.
+        Raises `CorruptDataError` if the new files differ from the plan, and `CommitConflictError`. On an error, the new
+        files are deleted.
         """
     def finish(self) -> tuple[dict[str, Any], int | None]:
         """Returns the metrics, and the version of the last commit, if any."""

@@ -17,17 +17,17 @@ class SparkStatement:
     def begin(
         snapshot: Snapshot, app_transaction: tuple[str, int] | None = None, data_schema: str | None = None
     ) -> tuple[SparkStatement, SparkWrite] | AlreadyApplied:
-        """Begins a statement on exactly the version `snapshot`, and the write of its files. Returns an `AlreadyApplied`
-        if the table has already recorded the statement for its application.
+        """Begins a statement on exactly the version of `snapshot`, and the write of its files. Returns an
+        `AlreadyApplied` if the table has already recorded the statement for its application.
 
         Columns of `data_schema` that the table lacks are added to it.
 
-        Raises `InvalidArgumentError` for a table that is append-only.
+        Raises `InvalidArgumentError` if the table is append-only.
         """
     @property
     def uses_vectors(self) -> bool:
-        """Whether rows are deleted by deletion vectors. Otherwise the files with these rows are rewritten, see
-        `copies`.
+        """Whether rows are deleted by deletion vectors, so that their files remain. Otherwise, these files are
+        rewritten; see `copies`.
         """
     def plan(
         self,
@@ -38,15 +38,17 @@ class SparkStatement:
         removed_sql: str | None,
         source_filters: list[str],
     ) -> SparkPlan:
-        """Returns the files that may have rows for which the filter is true, each with a number.
+        """Returns the files that may contain rows for which the filter is true, each with a number.
 
-        `removed_sql` is a condition that is true for exactly the rows that are removed. Files are removed without being
-        read, and not returned, if partition values or statistics show that the condition is true for all of their rows.
+        `removed_sql` is a condition that is true for exactly the rows that the statement removes. If partition values
+        or statistics show that it is true for all rows of a file, the file is removed without being read, and is not
+        returned.
 
-        For the conflict rules, the transaction has read the rows for which the filter is true, or all rows with
-        `reads_whole_table`. With `keeps_matches`, it also depends on the other rows of these files: a commit that
-        deletes some of them is a conflict. It has also read the rows for which one of `source_filters` is true, because
-        the source of a MERGE was computed from them; an empty filter is true for all rows.
+        The other arguments determine which later commits conflict with the statement. The statement has read the rows
+        for which the filter is true or, with `reads_whole_table`, all rows. With `keeps_matches`, it also depends on
+        the other rows of the returned files: a commit that deletes some of them is a conflict. It also depends on the
+        rows for which one of `source_filters` is true, because the source of a MERGE was computed from them. An empty
+        filter is true for all rows.
         """
     @property
     def has_feed(self) -> bool:
@@ -59,8 +61,8 @@ class SparkStatement:
         `commit` raises `InvalidArgumentError` if no row of such a file was reported as removed.
         """
     def copies(self, write: SparkWrite, with_removed: bool) -> SparkPlan | None:
-        """Returns the files from which tasks have reported removed rows, for a scan of the remaining rows; None if no
-        row remains.
+        """Returns the files from which tasks have reported removed rows, for a scan of their remaining rows. Returns
+        None if no row remains.
 
         With `with_removed`, the scan also returns the removed rows of these and all other files. For a removed row of
         the file n, the number of the file is -1 - n.
@@ -79,8 +81,9 @@ class SparkStatement:
         rewrite_ms: int,
         auto_compaction: AutoCompaction | None = None,
     ) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
-        """Commits the changes that the tasks of the write have reported. Returns the metrics and the versions.
+        """Commits the changes that the tasks of the write have reported. Returns the metrics, and the versions that
+        were committed.
 
-        If nothing was changed, there are no versions. With `removes_once`, raises `InvalidArgumentError` if two tasks
+        If nothing was changed, no version is committed. With `removes_once`, raises `InvalidArgumentError` if two tasks
         have matched the same row. On any error except `CommitStateUnknownError`, the files are deleted.
         """

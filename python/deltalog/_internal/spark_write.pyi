@@ -32,13 +32,13 @@ class SparkWrite:
         Returns None if the mode is `ignore` and the table exists. Returns an `AlreadyApplied` if the table has already
         recorded the version of the application in `app_transaction`.
 
-        `base` is the snapshot of the table at `uri` from which the data were read; if Spark's plan reads several
-        versions of that table, the oldest. With a base, an overwrite replaces the files of exactly that version: if
-        another commit has since added or removed files, or changed the protocol or the metadata, the overwrite raises
-        `CommitConflictError`. An append without `reads` does not depend on the rows that were read: it is committed on
-        top of the newest version. Without a base, an overwrite replaces the version that is the newest when `begin` is
-        called. The write uses the storage options and the allowed roots of the base. A base that is a snapshot of
-        another table raises `InvalidArgumentError`.
+        `base` is the snapshot of the table at `uri` from which the data were read. If Spark's plan reads several
+        versions of that table, it is the oldest of them. With a base, an overwrite replaces the files of exactly that
+        version: if another commit has since added or removed files, or changed the protocol or the metadata, the
+        overwrite raises `CommitConflictError`. An append without `reads` does not depend on the rows that were read: it
+        is committed on top of the newest version. Without a base, an overwrite replaces the version that is the newest
+        when `begin` is called. The write uses the storage options and the allowed roots of the base. A base that is a
+        snapshot of another table raises `InvalidArgumentError`.
 
         `schema_json` is the schema of the caller's data, which becomes the schema of a new table. For an existing
         table, it is only checked for columns that can never be stored (void, intervals, names that differ only in
@@ -70,17 +70,17 @@ class SparkWrite:
     ) -> SparkWrite | AlreadyApplied | None:
         """Checks a write that creates or replaces a table from a definition; see `deltalog.DeltaTable.create`.
 
-        If no files are reported, the write creates a table without rows. `token` does not work for such a write.
+        If no files are reported, the write creates a table without rows. `token` raises an error for a write that this
+        method has begun.
         """
     @property
     def location(self) -> str:
-        """The table's root, as a URL. Files must have new names below it, which do not begin with `_` or `.`."""
+        """The table's root, as a URL. New files go below it, under unused names that do not begin with `_` or `.`."""
     def add_reports(self, reports: bytes) -> None:
         """Adds the reports of the tasks of a Spark job, as `FileJob.java` returns them."""
     def ensure_evaluable(self) -> None:
-        """Raises an error if the table has rules that tasks cannot enforce when they write rows with the core.
-
-        Such rules are expressions that the core cannot evaluate, and identity columns.
+        """Raises an error if the core cannot evaluate the expression of a constraint or generated column, because tasks
+        that write rows with the core could then not enforce this rule.
         """
 
     @property
@@ -88,7 +88,7 @@ class SparkWrite:
         """Whether the table has generated or identity columns, whose values are computed for rows without them."""
     @property
     def identity_columns(self) -> list[tuple[str, bool]]:
-        """The names of the identity columns, and for each whether writers may pass values."""
+        """The names of the identity columns, and whether rows may provide values for each of them."""
     def identity_values(self, given: Sequence[str]) -> list[tuple[str, int, int]]:
         """Returns the name, first value and step of each identity column that is not in `given`, the columns of the
         rows.
@@ -108,22 +108,23 @@ class SparkWrite:
         """The generated columns: the name and the expression in Spark's SQL."""
     @property
     def partition_columns(self) -> list[str]:
-        """The columns by which Spark must partition the rows, as strings that are written as in the log.
+        """The names of the table's partition columns.
 
-        The columns with these strings are named by `directory_columns`, or else by `physical_partition_columns`.
+        Spark partitions the rows by the values of these columns as strings, written as in the log. The columns that
+        contain the strings have the names in `directory_columns`, or in `physical_partition_columns` if that is None.
         """
     @property
     def physical_partition_columns(self) -> list[str]:
         """The names of the partition columns in the log."""
     @property
     def directory_columns(self) -> list[str] | None:
-        """If the files also contain the partition columns (under their physical names, after all other columns), the
-        names of the columns with the partition values as strings. Otherwise None.
+        """The names that Spark uses for the partition columns in directory names, if the files themselves also contain
+        these columns (under their physical names, after all other columns). Otherwise None.
         """
     @property
     def physical_schema_json(self) -> str | None:
-        """With column mapping, the table's schema with the names and the field ids of the columns in files; otherwise
-        None.
+        """The table's schema with the names and the field ids that its columns have in files; None if the table has no
+        column mapping.
         """
     def lacks_void(self) -> bool:
         """Returns whether the table has void columns, or void fields of structs, which are not stored in files.
@@ -132,7 +133,7 @@ class SparkWrite:
         """
     @property
     def parquet_options(self) -> dict[str, str]:
-        """The options of Spark's Parquet writer for the Bloom filters that the table's properties request."""
+        """The options of Spark's Parquet writer that the table requires: the codec and the Bloom filters."""
 
     @property
     def table_schema_json(self) -> str | None:

@@ -27,7 +27,7 @@ class StatementTask:
         """Begins `DELETE`, `UPDATE` or `MERGE` on exactly the version of `snapshot`.
 
         `statement_id`, a UUID, names the directory of new files, and is the `txnId` of the commit. If the table has
-        already recorded the statement for its application, an `AlreadyApplied` is returned, too.
+        already recorded the statement for its application, the second value is an `AlreadyApplied`.
 
         Raises:
             UnsupportedFeatureError: the table has a feature, a rule or a change data feed that tasks cannot write.
@@ -39,11 +39,15 @@ class StatementTask:
         storage_options: Mapping[str, str] | None = None,
         credential_provider: CredentialProvider | None = None,
     ) -> StatementFragment:
-        """Carries out one task, without a commit. `data` has the rows with these additional columns:
+        """Carries out one task, and commits nothing. If the task fails, its files are deleted.
 
-        `__deltalog_operation` (bits: 1 the row at the position is removed, 2 the columns of the table are written, 4
-        the row at the position matches a row of the source, 8 the clause is a WHEN NOT MATCHED BY SOURCE), and the
-        columns of `Snapshot.scan_partitions`. If the task fails, its files are deleted.
+        `data` contains the rows with additional columns: `__deltalog_file` and `__deltalog_row`, as in
+        `Snapshot.scan_partitions`, and `__deltalog_operation`, a number with these bits:
+
+        - 1: the row at this position is removed.
+        - 2: a row with these values of the table's columns is written.
+        - 4: the row at this position matches a row of the source.
+        - 8: the clause is a WHEN NOT MATCHED BY SOURCE.
         """
     def commit(
         self, snapshot: Snapshot, committing: Committing, fragments: Sequence[StatementFragment]

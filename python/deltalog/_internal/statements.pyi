@@ -32,5 +32,5 @@ def merge_rows(
 ) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
     """Merges the rows of an Arrow stream. Returns the metrics, and the versions that were committed.
 
-    If the stream returns rows of the same table, the statement is based on their version.
+    If the rows were read from the table itself, the statement is based on the version from which they were read.
     """

@@ -9,8 +9,8 @@ from deltalog.arrow_types import ArrowData, ArrowSchemaExportable
 class ArrowStream:
     """Record batches that can be read once, by any consumer of the Arrow PyCapsule interface.
 
-    A program without an Arrow library iterates over the stream. A failure is then a `DeltaError`. If the stream is then
-    passed to an Arrow library, the library gets the remaining batches.
+    A program without an Arrow library can iterate over the stream; a failure then raises a `DeltaError`. If the stream
+    is passed to an Arrow library after that, the library gets the remaining batches.
     """
 
     @property
@@ -33,7 +33,7 @@ def arrow_stream(data: ArrowData) -> ArrowStream:
     """
 
 def schema_to_arrow(json: str) -> ArrowSchemaExportable:
-    """Returns the Arrow schema of a Delta schema."""
+    """Converts a Delta schema to an Arrow schema that includes the metadata of the fields."""
 
 def schema_from_arrow(schema: ArrowSchemaExportable) -> str:
-    """Returns the Delta schema, as JSON, of an Arrow schema."""
+    """Converts an Arrow schema to a Delta schema as JSON."""

@@ -22,11 +22,11 @@ class TableStream:
         """Returns the offset at the end of the batch that begins at `start`. If `start` is None, the batch begins where
         the stream begins.
 
-        Returns `start` itself if there are no new rows.
+        Returns `start` itself if there are no new rows, and None if a new stream has no rows yet.
         """
     def wait(self, start: str | None, limits: StreamLimits, patience: timedelta | None) -> str | None:
-        """Does the same as `latest`, but waits for new commits. Returns None if the wait has timed out, or if the
-        stream was closed.
+        """Does the same as `latest`, but waits for new rows. Returns None if the wait has timed out, or if the stream
+        has ended or was closed.
         """
     def read(self, start: str | None, end: str, columns: Sequence[str] | None) -> ArrowStream:
         """Returns the rows between two offsets."""
@@ -36,11 +36,11 @@ class TableStream:
         Other processes read the fragments with `read_fragment`. They contain no credentials.
         """
     def end_at_newest(self) -> None:
-        """Makes the stream end after the version that is the newest at the next call."""
+        """Makes the stream end after the version that is the newest one when `latest` is called next."""
     def release(self, end: str) -> None:
         """Frees memory that is only needed for batches up to this offset."""
     def close(self) -> None:
-        """Ends the waits of all threads."""
+        """Closes the stream. Calls of `wait` in all threads return, and later calls return at once."""
     def backlog(self, offset: str) -> tuple[int, int, int]:
         """Returns the numbers of versions, files and bytes after an offset, as far as they are known."""
     def newest(self) -> str:

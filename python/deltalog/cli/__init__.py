@@ -89,7 +89,7 @@ def _flushed() -> bool:
 def _closed() -> int:
     """Returns the exit code for a closed pipe.
 
-    Also redirects standard output to nothing. Otherwise Python would fail when it flushes the output at exit.
+    Also redirects standard output to the null device. Otherwise Python would fail when it flushes the output at exit.
     """
     from deltalog.cli.failures import CLOSED
 

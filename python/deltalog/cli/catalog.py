@@ -25,7 +25,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "log": ("commits", "print the actions of one commit"),
         "diff": ("difference", "compare two versions"),
         "tail": ("commits", "print the last commits, and new commits as they are made"),
-        "plot": ("pictures", "plot sizes and overlap of files, growth, or commits over time"),
+        "plot": (
+            "pictures",
+            "plot file sizes, file overlap, the growth of the table, or its commits over time",
+        ),
         "changes": ("rows", "print the rows that commits inserted, updated and deleted"),
     },
     "Maintain it": {

@@ -79,7 +79,7 @@ class _Reader:
         from deltalog.schema import ArrayType, MapType, StructType
 
         if depth > _DEEPEST:
-            raise self.wrong("too many types in one another")
+            raise self.wrong("types are nested too deeply")
         kind, token = self.take()
         if kind != "word":
             raise self.wrong(f"near {token!r}, where a type is expected")

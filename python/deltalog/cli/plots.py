@@ -102,7 +102,9 @@ def _curve(panel: Curve, width: int, style: Style) -> Iterator[str]:
 
 
 def _resampled(values: Sequence[float | None], room: int) -> list[float | None]:
-    """Reduces the values to one for each column of the terminal: the last of the values that fall into it."""
+    """Fits the values to the columns of the terminal: repeats them if there are fewer values than columns, and
+    otherwise keeps the last of the values that fall into each column.
+    """
     if len(values) <= room:
         wide = max(room // len(values), 1)
         return [value for value in values for _ in range(wide)]

@@ -150,7 +150,7 @@ def growth(
 
     Args:
         table: a table, or its path or URL. A `DeltaTable` may be opened at any version.
-        limit: only the last so many versions; without it, all that the log still has.
+        limit: draw only this number of the newest versions; by default, all versions that the log still has.
         library: `matplotlib` for a figure, or `altair` for a chart.
         storage_options: the options of the store, for a path or URL.
 
@@ -196,7 +196,7 @@ def commits(
 
     Args:
         table: a table, or its path or URL. A `DeltaTable` may be opened at any version.
-        limit: only the last so many commits; without it, all that the log still has.
+        limit: draw only this number of the newest commits; by default, all commits that the log still has.
         library: `matplotlib` for a figure, or `altair` for a chart.
         storage_options: the options of the store, for a path or URL.
 

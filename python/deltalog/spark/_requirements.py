@@ -61,7 +61,7 @@ def explain_missing_java() -> None:
     """
     try:
         context: Any = importlib.import_module("pyspark.core.context")
-    except ImportError:  # The package of the Connect client, which does not need Java.
+    except ImportError:  # The package is only the Connect client, which does not need Java.
         return
     launch = context.launch_gateway
     if hasattr(launch, "_deltalog"):
@@ -84,7 +84,7 @@ def explain_missing_java() -> None:
 
 
 def java_problem() -> str | None:
-    """Returns why Spark's start script does not find Java; None if it does."""
+    """Returns the reason why Spark's start script cannot find Java; None if it can."""
     home = os.environ.get("JAVA_HOME")
     if home and not Path(home, "bin", "java").is_file():
         return f"JAVA_HOME is {home}, which has no bin/java"

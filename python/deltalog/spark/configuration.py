@@ -1,4 +1,4 @@
-"""The settings with which Spark starts with deltalog: its jar and its extensions."""
+"""The settings that a Spark session needs to start with deltalog: the jar and the extensions."""
 
 import atexit
 import functools
@@ -22,7 +22,7 @@ EXTENSIONS = "spark.sql.extensions"
 OURS = f"{PACKAGE}.DeltalogExtensions"
 OF_CONNECTOR = "io.delta.sql.DeltaSparkSessionExtension"
 
-# The name and the value in a line of a Java properties file that is not a comment.
+# A line of a Java properties file that is not a comment. Its groups are the name and the value.
 _ENTRY = re.compile(r"\s*(?![#!])((?:\\.|[^\\\s=:])+)(?:\s*[=:]\s*|\s+)(.*)")
 
 _Builder = TypeVar("_Builder")
@@ -33,10 +33,10 @@ def configure(builder: _Builder, *, alias_delta: bool | None = None) -> _Builder
     """Adds deltalog to the session that `builder` creates, and to all sessions of its application; returns `builder`.
 
     Adds a copy of the jar to `spark.jars`, and the extensions to `spark.sql.extensions`, in addition to the values from
-    the builder and `spark-defaults.conf`. You then need not call `enable`. Later calls have no effect. If the builder
-    creates a Spark Connect session, no settings are added, because the server has its own settings; instead, `enable`
-    is called for the session. `alias_delta` has the same meaning as in `enable`: whether the format is also called
-    `delta`.
+    the builder and `spark-defaults.conf`. There is no need to call `enable` as well. Later calls have no effect. If the
+    builder creates a Spark Connect session, no settings are added, because the server has its own settings; instead,
+    `enable` is called for the session. `alias_delta` has the same meaning as in `enable`: whether the format is also
+    called `delta`.
 
     ```python
     spark = deltalog.spark.configure(SparkSession.builder).getOrCreate()
@@ -74,7 +74,7 @@ def jar(spark: str | None = None) -> str:
 
 
 def _enabling(make: Any, alias_delta: bool | None) -> Any:
-    """Wraps the builder's method that creates the session, so that Spark can then call this Python process."""
+    """Wraps the builder's method that creates the session, so that it also calls `enable` for the session."""
 
     @functools.wraps(make)
     def made() -> Any:
@@ -104,7 +104,7 @@ def _with_jar(given: str) -> str:
 def _copy(wheel: str) -> str:
     """Returns the path of a copy of the jar, which is kept until this process ends.
 
-    The JVM needs the jar as long as it runs, and new executors request it at any time. With a copy, this works even
+    The JVM needs the jar as long as it runs, and new executors can request it at any time. The copy is still there
     after an upgrade of deltalog has removed the original jar.
     """
     directory = tempfile.mkdtemp(prefix="deltalog-")
@@ -132,7 +132,7 @@ def _is_connect(options: dict[str, Any]) -> bool:
 
 
 def _defaults() -> dict[str, str]:
-    """Returns the settings of `spark-defaults.conf`. Spark ignores them if the builder has the same setting."""
+    """Returns the settings of `spark-defaults.conf`. Spark ignores the file for settings that the builder has."""
     home = os.environ.get("SPARK_HOME", str(Path(pyspark.__file__).parent))
     file = Path(os.environ.get("SPARK_CONF_DIR", Path(home, "conf")), "spark-defaults.conf")
     return _properties(file.read_text("utf-8")) if file.is_file() else {}

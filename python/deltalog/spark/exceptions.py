@@ -1,8 +1,8 @@
-"""Makes errors of deltalog catchable as errors of PySpark, too.
+"""Makes deltalog's errors catchable as PySpark's errors, too.
 
-The class of such an error has two parents: its class in `deltalog.errors`, and a class of PySpark, which is
-`AnalysisException` for a wrong call and otherwise `PySparkException`. Both `except NotATableError` and `except
-AnalysisException` work.
+The class of such an error has two parents: its class in `deltalog.errors`, and one of PySpark's classes, which is
+`AnalysisException` for a wrong call, and `PySparkException` for any other error. So both `except NotATableError` and
+`except AnalysisException` catch a `NotATableError`.
 """
 
 import functools
@@ -73,7 +73,10 @@ def _create_class(kind: type[DeltaError]) -> type[DeltaError]:
 
 
 class _Members:
-    """The members of a `PySparkException`, for errors that its `__init__` has not initialized."""
+    """Replacements for the members of `PySparkException` that depend on its `__init__`.
+
+    `__init__` never runs for these errors, because `as_pyspark_error` only changes the class of an existing error.
+    """
 
     _plain: type[DeltaError]
     _errorClass = None  # noqa: N815 (PySpark's name)

@@ -2,11 +2,12 @@
 once.
 
 The names come from the documentation of Hadoop's connectors: "Hadoop-AWS: S3A" (`fs.s3a.*`), "Hadoop Azure: ABFS"
-(`fs.azure.*`), and the Cloud Storage connector of Google (`fs.gs.*`, before its version 3 also `google.cloud.*`). The
-core's client for HDFS uses Hadoop's own names for the settings that `Locations.java` finds. The settings with which the
-JVM connector commits through DynamoDB come from its documentation. If these settings do not contain credentials, or
-name a provider class that this module does not support, the credentials come from the environment and the machine, as
-for all other users of the core.
+(`fs.azure.*`), and Google's Cloud Storage connector (`fs.gs.*`, before its version 3 also `google.cloud.*`).
+`Locations.java` finds the settings for HDFS, and the core's client for HDFS uses the same names as Hadoop. The names of
+the settings for commits through DynamoDB come from the JVM connector's documentation.
+
+If the settings do not contain credentials, or name a provider class that this module does not support, the credentials
+come from the environment and the machine, as for all other users of the core.
 """
 
 import ipaddress
@@ -22,8 +23,9 @@ _KEYS = "SimpleAWSCredentialsProvider"
 _ENVIRONMENT = "EnvironmentVariableCredentialsProvider"
 _ANONYMOUS = ("AnonymousAWSCredentialsProvider", "AnonymousCredentialsProvider")
 _AMAZON = ".amazonaws.com"
+# The JVM connector's class for commits through DynamoDB.
 _DYNAMODB = "S3DynamoDBLogStore"
-# The settings that name the class, each with the scheme of the paths to which it applies.
+# The settings that may name this class, each with the scheme of the paths to which it applies.
 _LOG_STORES = {
     "spark.delta.logStore.s3a.impl": "s3a",
     "spark.delta.logStore.class": "s3a",
@@ -98,7 +100,10 @@ def _s3(bucket: str, settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _s3_credentials(providers: str, setting: Callable[[str], str]) -> dict[str, str]:
-    """Returns the keys for the first class in the list for which the settings have keys."""
+    """Returns the options for the first provider class in the list that has credentials.
+
+    Returns no options if the core finds these credentials itself, or if the class is not supported.
+    """
     access, secret, token = setting("access.key"), setting("secret.key"), setting("session.token")
     keys = {"aws_access_key_id": access, "aws_secret_access_key": secret}
     for provider in (providers or f"{_TEMPORARY_KEYS},{_KEYS}").split(","):
@@ -117,7 +122,7 @@ def _s3_credentials(providers: str, setting: Callable[[str], str]) -> dict[str, 
 
 
 def _s3_encryption(setting: Callable[[str], str]) -> dict[str, str]:
-    """Returns how new files are encrypted. Log files are encrypted in the same way as data files."""
+    """Returns the options for encrypting new files. Log files are encrypted in the same way as data files."""
     algorithm = setting("encryption.algorithm") or setting("server-side-encryption-algorithm")
     if not algorithm:
         return {}
@@ -132,10 +137,11 @@ def _s3_encryption(setting: Callable[[str], str]) -> dict[str, str]:
 
 
 def _s3_log_store(settings: Mapping[str, str]) -> dict[str, str]:
-    """Returns the options for committing through DynamoDB, if the session's settings name the JVM connector's class for
-    it.
+    """Returns the options for committing through DynamoDB if the session's settings name the JVM connector's class for
+    it, and otherwise no options.
 
-    If only some of the writers used DynamoDB, they would overwrite each other's commits.
+    deltalog must then use DynamoDB as well: if only some of the writers used it, they would overwrite each other's
+    commits.
     """
     schemes = {scheme for name, scheme in _LOG_STORES.items() if settings.get(name, "").endswith(_DYNAMODB)}
     if not schemes:
@@ -228,7 +234,7 @@ def _hdfs(_name_node: str, settings: Mapping[str, str]) -> dict[str, str]:
         for name, value in named.items()
         if value and name.startswith(("dfs.", "hadoop.", "hdfs_"))
     }
-    # Without both principal and keytab in Spark's settings, the user's Kerberos ticket is used.
+    # Unless Spark's settings have both a principal and a keytab, the core uses the user's Kerberos ticket.
     if not {*_KERBEROS.values()} <= options.keys():
         options = {name: value for name, value in options.items() if name not in _KERBEROS.values()}
     return options

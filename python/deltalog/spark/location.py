@@ -1,7 +1,7 @@
 """Converts between paths in Spark and locations in the core.
 
-The core reads and commits the log with its own clients. Data files are read and written by the tasks of Spark, through
-Hadoop's file systems. A table has one location for both: its URL in the canonical spelling of the core, from which
+The core reads and commits the log with its own clients. Spark's tasks read and write the data files through Hadoop's
+file systems. Both use the same location of a table: its URL in the core's canonical spelling, from which
 `Locations.java` derives the path for Hadoop.
 """
 
@@ -46,7 +46,7 @@ _CONNECTORS = {"s3": "hadoop-aws", "abfss": "hadoop-azure", "gs": "gcs-connector
 
 
 class Location:
-    """The location of a table, and how its store is accessed."""
+    """The location of a table, and the options for accessing its store."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Location:
         return f"Location({self.uri!r})"  # The options may contain secrets, so they are not shown.
 
     def ensure_in_reach(self) -> None:
-        """Raises `UnsupportedFeatureError` if the tasks of Spark cannot read and write the table's files."""
+        """Raises `UnsupportedFeatureError` if Spark's tasks cannot read and write the table's files."""
         if self.obstacle is not None:
             raise UnsupportedFeatureError(f"{self.obstacle} (table {self.uri})")
 
@@ -104,7 +104,7 @@ def location_of(jvm: Jvm, session: Any, options: Options) -> Location:
 
 
 def _remembered(uri: str, storage_options: Mapping[str, str], obstacle: str | None) -> Location:
-    """Returns the location, with the number that it already has if its options have not changed."""
+    """Returns the location, and keeps it under its number. If its options have not changed, the number is the same."""
     with _lock:
         same = (
             known
@@ -121,7 +121,10 @@ def _remembered(uri: str, storage_options: Mapping[str, str], obstacle: str | No
 
 
 def location_with(number: int, uri: str) -> Location:
-    """Returns the location with this number, which refers to the table at a canonical URL."""
+    """Returns the location with this number, which belongs to the table at the canonical URL `uri`.
+
+    If it is no longer kept, returns the newest location with this URL, or else one without storage options.
+    """
     with _lock:
         newest = (known for known in reversed(_reached.values()) if known.uri == uri)
         location = _reached.get(number) or next(newest, None) or Location(uri)
@@ -130,7 +133,10 @@ def location_with(number: int, uri: str) -> Location:
 
 
 def last_location(uri: str) -> Location:
-    """Returns the location with this canonical URL that this thread used last."""
+    """Returns the location that this thread used last if it has this canonical URL.
+
+    Otherwise, returns the newest location with this URL.
+    """
     last: Location | None = getattr(_of_thread, "last", None)
     return last if last is not None and last.uri == uri else location_with(0, uri)
 
@@ -237,7 +243,7 @@ def unescaped(location: str) -> str:
     """Returns a path or URL in a form that can be compared: without escapes, without an empty authority, and with one
     name for each store.
 
-    Hadoop, Java and Rust spell them in different ways.
+    Hadoop, Java and Rust spell the same path or URL in different ways.
     """
     scheme, separator, rest = location.partition(":/")
     if not separator:

@@ -15,7 +15,7 @@ from deltalog.spark.sources import Source
 _CHANGE_FEED = ("readchangefeed", "readchangedata")
 _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
 _ENDS = ("endingversion", "endingtimestamp")
-# Options that select a version. The last one is set for TIMESTAMP AS OF, whose expression Spark has evaluated.
+# Options that select a version. Users do not set the last one: Java sets it, for example for TIMESTAMP AS OF.
 _VERSION = ("versionasof", "timestampasof", "timestampasofmicros")
 # The spelling of options in the documentation.
 _SPELLED = {
@@ -74,7 +74,7 @@ _STORE_NAMES = (
     "timeout",
     "user_agent",
 )
-# The spelling of options of reads and writes in the documentation.
+# The options of reads and writes, spelled as in the documentation.
 _KNOWN = (
     *_SPELLED.values(),
     *_STORE_NAMES,
@@ -120,8 +120,8 @@ def store_options(given: Mapping[str, str]) -> Mapping[str, str]:
     others = sorted(options.values.keys() - options.storage.keys() - options.hadoop.keys() - {_ALLOWED_ROOTS})
     if others:
         raise InvalidArgumentError(
-            f"{others[0]} does not say how a store is reached: pass settings of Hadoop for file systems (fs.…, dfs.…) "
-            "or storage options; or allowedRoots for a shallow clone"
+            f"{others[0]} is not an option for accessing a store: pass settings of Hadoop for file systems (fs.…, "
+            "dfs.…) or storage options; or allowedRoots for a shallow clone"
         )
     return given
 
@@ -162,7 +162,7 @@ class Options:
 
     @property
     def sources(self) -> list[Source] | None:
-        """The tables from which the rows of a write are read, if `DynamicOverwrites.java` has recorded them."""
+        """The tables from which the rows of a write are read; None if `DynamicOverwrites.java` did not record them."""
         text = self.values.get(_SOURCES)
         if text is None:
             return None
@@ -184,7 +184,7 @@ class Options:
 
     @property
     def command(self) -> str | None:
-        """The command of `DeltaTable` to execute instead of reading rows, under Spark Connect."""
+        """Under Spark Connect, the command of `DeltaTable` to execute instead of reading rows."""
         return self.values.get(_COMMAND)
 
     def without_command(self) -> "Options":
@@ -200,12 +200,12 @@ class Options:
 
     @property
     def wants_positions(self) -> bool:
-        """Whether the rows that a statement reads have their positions, under Spark Connect."""
+        """Under Spark Connect, whether a statement also reads the positions of the rows."""
         return self.values.get(_POSITIONS) == "true"
 
     @property
     def condition(self) -> tuple[str, str] | None:
-        """A condition with which a statement skips files, and its time zone, under Spark Connect."""
+        """Under Spark Connect, the condition by which a statement skips files, and the time zone of the condition."""
         text = self.values.get(_CONDITION)
         if text is None:
             return None
@@ -256,7 +256,7 @@ class Options:
     def check_read(self, under_connect: bool = False, may_stream: bool = False) -> None:
         """Raises an error if options contradict each other or do not apply, and warns of misspelled ones.
 
-        With `may_stream`, the read may also be a stream, which has other options for its start.
+        If `may_stream` is true, the read may also be a stream, which has other options for its start.
         """
         if not may_stream:
             self._warn_of_misspelled()
@@ -317,8 +317,8 @@ class Options:
                 )
 
     def check_stream_write(self, is_complete: bool) -> None:
-        """Raises an error for options that do not apply to the batches of a stream, which has the output mode complete
-        or append.
+        """Raises an error for options that do not apply to the batches of a stream. The output mode of the stream is
+        complete if `is_complete` is true, and otherwise append.
         """
         for name, reason in _NOT_OF_STREAMS.items():
             if name.lower() in self.values:
@@ -391,20 +391,20 @@ class Options:
 
     @property
     def replace_where(self) -> str | None:
-        """The predicate of the rows that an overwrite replaces."""
+        """The predicate that selects the rows that an overwrite replaces."""
         return self.values.get("replacewhere")
 
     @property
     def replace_on(self) -> str | None:
-        """The condition on a row of the table and a row of the data. An overwrite replaces rows of the table for which
-        it is true.
+        """The condition by which a row of the table matches a row of the data. An overwrite replaces the rows of the
+        table that match any row of the data.
         """
         return self.values.get("replaceon")
 
     @property
     def replace_using(self) -> str | None:
-        """The columns, separated by commas. An overwrite replaces rows of the table that have the same values in them
-        as a row of the data.
+        """The names of columns, separated by commas. An overwrite replaces the rows of the table that have the same
+        values in these columns as a row of the data.
         """
         text = self.values.get("replaceusing")
         if text is not None and not all(name.strip() for name in text.split(",")):

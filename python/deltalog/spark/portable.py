@@ -1,4 +1,4 @@
-"""The format `deltalog` as a Python Data Source, for Spark Connect and for releases without the native path.
+"""The format `deltalog` as a Python Data Source, for Spark Connect and for builds of Spark without the native path.
 
     driver                         workers                      driver
     Snapshot.scan_partitions  →    read_fragment (Arrow)
@@ -80,8 +80,8 @@ def enable(spark: SparkSession, alias_delta: bool | None = None) -> None:
 
 
 def _may_have_alias(spark: SparkSession, insists: bool) -> bool:
-    """Returns whether the name `delta` is free or already deltalog's. Raises an error if it is not, but the caller
-    requires the name.
+    """Returns whether the name `delta` is free or already deltalog's. If another source has the name, and the caller
+    `insists` on it, raises an error instead of returning false.
     """
     try:
         has_alias(spark)
@@ -122,7 +122,7 @@ class DeltalogDataSource(DataSource):
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
         self._options = Options(dict(options))
-        check_plain(self._options)  # Checked before the object is pickled.
+        check_plain(self._options)  # Checked here, because pickled data must not contain secrets.
         self._version: int | None = None
         self._versions: tuple[int, int] | None = None
 
@@ -322,7 +322,8 @@ class DeltalogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         import pyarrow
 
-        if not isinstance(partition, FragmentPartition):  # A placeholder of Spark if there are no partitions.
+        # Spark passes a placeholder if there are no partitions.
+        if not isinstance(partition, FragmentPartition):
             return
         # Spark requires exactly its own types, including nullability.
         expected = arrow_schema(self._schema)
@@ -377,7 +378,7 @@ class ChangesReader(DataSourceReader):
 
 
 class PruningReader(DeltalogReader):
-    """A reader that prunes files by pushed filters."""
+    """A reader that prunes files by the filters that Spark pushes down."""
 
     def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802 (Spark's name)
         """Keeps the filters for pruning, and returns all of them so that Spark applies them to the rows."""

@@ -10,7 +10,7 @@ from deltalog.spark.errors import InvalidArgumentError
 
 _READER, _WRITER = "delta.minReaderVersion", "delta.minWriterVersion"
 FEATURE = "delta.feature."
-# The features that each version introduces. The last version of both protocols lists its features by name.
+# The features that each version introduces. In the last version of each protocol, a table lists its features by name.
 _OF_READERS = {1: (), 2: ("columnMapping",), 3: ()}
 _OF_WRITERS = {
     1: (),

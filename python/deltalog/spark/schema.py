@@ -28,7 +28,7 @@ _HIDDEN_METADATA = (
     "delta.generationExpression",
     "delta.identity.",
     "delta.typeChanges",
-    "GENERATION_EXPRESSION",  # Spark's own key for it. Tables that were defined in SQL have both keys.
+    "GENERATION_EXPRESSION",  # Spark's own key for generation expressions. Tables defined in SQL have both keys.
 )
 _DEFAULTS = ("CURRENT_DEFAULT", "EXISTS_DEFAULT")
 # The type of a string column if a statement names the default collation explicitly.
@@ -132,7 +132,7 @@ def bare_columns(schema_json: str) -> list[tuple[str, Any]]:
 
 
 def compared_columns(schema_json: str) -> Any:
-    """Returns the columns without metadata, in a form in which equal columns are equal."""
+    """Returns the columns without metadata, in a form that can be compared with `==`."""
     return _bare(json.loads(schema_json), ("metadata",))
 
 
@@ -151,8 +151,8 @@ def field_names(schema_json: str) -> list[str]:
 def arrow_schema(schema: StructType) -> Any:
     """Returns the Arrow schema that Spark expects.
 
-    In newer releases of Spark, the function that is used takes the time zone of timestamps as an argument. In older
-    releases the time zone is always UTC.
+    In newer releases of Spark, `to_arrow_schema` takes the time zone of timestamps as an argument. In older releases it
+    always uses UTC.
     """
     from pyspark.sql.pandas.types import to_arrow_schema
 

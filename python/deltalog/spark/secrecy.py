@@ -4,7 +4,7 @@
   hides only some secrets: it does not recognize `aws_access_key_id` and the account keys of Azure.
 - The session catalog stores the options of a table in its database as plain text. So options that may be secrets are
   refused before they become part of a plan.
-- At the level DEBUG, py4j logs the messages between this package and the JVM.
+- At the level DEBUG, py4j logs the messages between this package and the JVM. Possible secrets in them are replaced.
 """
 
 import logging
@@ -86,7 +86,8 @@ _SPARKS_OWN = "(?i)url"
 _HIDDEN = r"(?i:^(aws|azure|google)_\w*(key|sas|credentials)|^fs[.].*[.](key|sas)\b)"
 # A pattern for Hadoop's settings whose values are not secret, by the ends of their names.
 _PLAIN_SETTINGS = re.compile(r"[.](endpoint|region|path\.style\.access|impl|enabled)$")
-# A string in JSON, which may be nested in other JSON strings. Its last quote is escaped as often as its first quote.
+# A JSON entry with a value that may be a secret. The JSON may be nested in other JSON strings, so its quotes may be
+# escaped. The closing quote of the value has as many escapes as its opening quote.
 _IN_JSON = re.compile(
     r"""(?is)(\\*"(?:fs[.]|google[.]|aws_|azure_|google_)[^"\\]*(?:key|sas|secret|token|password|credential)"""
     r"""[^"\\]*\\*": ?(?P<escape>\\*)")(?:(?!(?<!\\)(?P=escape)").)+"""
@@ -118,7 +119,7 @@ def hide_secrets(spark: SparkSession) -> None:
     """Makes the plans of a session hide storage options that may be secrets, in addition to the options that they
     already hide.
     """
-    # Under Spark Connect, a setting that was never set has no default value.
+    # Spark's own default is given here, because under Spark Connect a setting that was never set has no default.
     hidden = str(spark.conf.get(_SETTING, _SPARKS_OWN))
     if _HIDDEN not in hidden:
         spark.conf.set(_SETTING, f"{hidden}|{_HIDDEN}" if hidden else _HIDDEN)

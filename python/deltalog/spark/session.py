@@ -30,13 +30,14 @@ _bridged: Any = None  # The gateway of the JVM that calls this process.
 def enable(spark: SparkSession, *, alias_delta: bool | None = None) -> SparkSession:
     """Enables the format `deltalog` in `spark` and in all sessions that are created later, and returns `spark`.
 
-    These are the sessions of `newSession()`, `cloneSession()`, the batches of streams, new Spark contexts, and Spark
-    Connect clients of this application. Further calls only apply `alias_delta`. Another session that was already in use
-    needs its own call; until then, it refuses statements that name a table of the catalog.
+    Later sessions include those created by `newSession()` and `cloneSession()`, and the sessions of stream batches, of
+    new Spark contexts, and of Spark Connect clients of this application. Further calls only apply `alias_delta`.
+    Another session that was already in use needs its own call; until then, it refuses statements that name a table of
+    the catalog.
 
     The format is also called `delta`, so that existing notebooks and catalogs work: `format("delta")`, `USING delta`,
-    ``delta.`/path` `` and tables whose provider is `delta`. This is so unless another data source already has this
-    name, such as the JVM connector; then `delta` means that source. `alias_delta=False` turns the name off, and
+    ``delta.`/path` `` and tables whose provider is `delta`. If another data source, such as the JVM connector, already
+    has this name, `delta` means that source instead. `alias_delta=False` turns the name off, and
     `alias_delta=True` raises an error if another source has it, in `spark` and later sessions. If the Python Data
     Source is used instead of the native path, only `format("delta")` works, and only in `spark`.
 
@@ -105,7 +106,7 @@ def _enable_portable(spark: SparkSession, alias_delta: bool | None) -> SparkSess
 
 
 def _problem(spark: SparkSession, jvm: Jvm) -> str | None:
-    """Adds the Java classes to the driver. If this is impossible, returns the reason, and otherwise None."""
+    """Adds the Java classes to the driver. Returns the reason if this is impossible, and otherwise None."""
     try:
         load(jvm.classes, spark.version)
     except ClassesError as error:
@@ -116,8 +117,8 @@ def _problem(spark: SparkSession, jvm: Jvm) -> str | None:
 def _bridge(jvm: Jvm) -> None:
     """Lets the JVM call this process; does nothing if the JVM already calls it.
 
-    Raises an error if the JVM calls another process that is still running and whose statements would lose this
-    connection.
+    Raises an error if the JVM already calls another process that is still running. The JVM calls only one process, so
+    the statements of the other process would lose it.
     """
     global _bridged
     if _bridged is not jvm.gateway:

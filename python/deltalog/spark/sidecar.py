@@ -49,7 +49,7 @@ def connect() -> None:
     jvm = Jvm(gateway)
     _check_version(jvm.classes.version(), own_version())
     transport.install_conversion()
-    # PySpark logs errors as JSON with this logger, although they are raised as well.
+    # With this logger, PySpark logs errors as JSON, although it also raises them.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     gateway.entry_point.connected(callback.serve(jvm, Bridge(jvm, told)))
 

@@ -30,7 +30,7 @@ def sql_state(error: BaseException) -> str | None:
 
 
 def kind_of(state: str | None) -> type[errors.DeltaError] | None:
-    """Returns the class of deltalog's errors that have a SQLSTATE; None for any other class."""
+    """Returns the first of deltalog's error classes with this SQLSTATE; None if no class has it."""
     for kind, own in _STATES:
         if own == state and issubclass(kind, errors.DeltaError):
             return kind

@@ -54,7 +54,7 @@ class TableAlterer:
         - `delta.enableRowTracking`: the rows of all files get ids.
         - `delta.enableIcebergCompatV1`, `…V2`, `…V3`: elements of arrays, and keys and values of maps, get ids. The
           existing files of the table must already meet the rules that these properties set for new files.
-        - `delta.enableMaterializePartitionColumnsFeature`: new files have the partition columns.
+        - `delta.enableMaterializePartitionColumnsFeature`: new files also contain the partition columns.
         - `delta.feature.<name>` = `supported`: does the same as `add_feature`.
         - `comment`: the description of the table.
 
@@ -117,7 +117,7 @@ class TableAlterer:
         names = names_argument(feature, "feature", one=True)
         if not allow_protocol_versions_increase:
             refused = UnsupportedFeatureError("allow_protocol_versions_increase cannot be False")
-            raise hinted(refused, "compare protocol() before, if the versions of a table must not change")
+            raise hinted(refused, "if the protocol versions must not change, look at protocol() first")
         return self._commit(TableChange.add_features(names), commit_properties)
 
     def drop_feature(
@@ -140,7 +140,7 @@ class TableAlterer:
 
         Rewritten files contain the same rows, with their row ids, and the change data feed does not show the rewrite.
         Before the call, you have to remove rules for your data that need the feature, such as constraints, default
-        values or columns of a type.
+        values or columns with a type that needs it.
 
         If readers must support the feature, earlier versions that use it stay readable for clients that support it.
         Other clients start from later checkpoints and do not see these versions. The table gets the feature
@@ -148,9 +148,9 @@ class TableAlterer:
 
         With `truncate_history`, the part of the log that uses the feature is deleted instead, as in `ALTER TABLE ...
         DROP FEATURE ... TRUNCATE HISTORY`. It must be older than `delta.dropFeatureTruncateHistory.retentionDuration`,
-        24 hours by default and an hour at least. So the first call removes the feature's traces from the table, writes
-        a checkpoint, and raises an error that states when to call again. Until then the log is not deleted.
-        `checkpointProtection` itself can only be dropped in this way.
+        which is 24 hours by default and at least one hour. So the first call removes the feature's traces from the
+        table, writes a checkpoint, and raises an error that states when to call again. Until then the log is not
+        deleted. `checkpointProtection` itself can only be dropped in this way.
 
         Other writers may write to the table while this method runs. Files that they add are rewritten as well if
         necessary. If a writer sets the property again that turns on the feature, the method fails.
@@ -173,8 +173,8 @@ class TableAlterer:
         try:
             versions = _internal.drop_feature(newest, feature, truncate_history, arguments)
         except InvalidArgumentError:
-            # An earlier call may have removed the feature from the table already, so that only the history is left to
-            # delete.
+            # The call may have made commits that remove the feature's traces, before it raised this error because the
+            # history is not old enough to delete. So the table moves to the newest version.
             if truncate_history:
                 self._table._newest_to_change()
             raise
@@ -190,7 +190,7 @@ class TableAlterer:
         after: str | None = None,
         commit_properties: CommitProperties | None = None,
     ) -> int:
-        """Adds columns, or fields of a struct. Existing rows have NULL in them, so they must be nullable.
+        """Adds columns, or fields of a struct. They must be nullable, because they are NULL in existing rows.
 
         Args:
             fields: the new fields, in order. Their metadata may have a `comment`.
@@ -223,8 +223,8 @@ class TableAlterer:
 
         Columns that a constraint or a generated column refers to cannot be renamed. As in the JVM connector, files
         record the names of the columns by which they were clustered. After a rename, `optimize.cluster(full=True)`
-        therefore clusters these files again; and if another column gets the old name, it wrongly treats them as
-        clustered by that column.
+        therefore clusters these files again; and if another column gets the old name, clustering wrongly treats the
+        files as clustered by that column.
 
         Args:
             column: the path of the column.
@@ -274,7 +274,8 @@ class TableAlterer:
             data_type: the new type, such as `long` or `decimal(20,2)`.
             commit_properties: what to record with the commit.
 
-        Raises: SchemaMismatchError: the new type cannot represent all values of the old type.
+        Raises:
+            SchemaMismatchError: the new type cannot represent all values of the old type.
         """
         if isinstance(data_type, PrimitiveType):
             data_type = data_type.type
@@ -335,8 +336,8 @@ class TableAlterer:
             commit_properties: what to record with the commit.
 
         Raises:
-            InvalidArgumentError: the table is partitioned, a column has a type without bounds, or the properties of
-                the table or a file exclude statistics of it.
+            InvalidArgumentError: the table is partitioned, or a column has no statistics: because of its type, because
+                the table's properties exclude it, or because a file lacks them.
         """
         names = [] if columns is None else names_argument(columns, "columns", one=True)
         return self._commit(TableChange.cluster_by(names), commit_properties)

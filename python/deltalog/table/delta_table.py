@@ -215,10 +215,10 @@ class DeltaTable(
                 is used.
             mode: what to do if a table exists: fail (`error`), open it without changing it (`ignore`), or replace it
                 (`overwrite`).
-            partition_by: columns to partition by. The log has no empty text: `""` in such a column is read as NULL
-                (protocol: "Partition Value Serialization").
+            partition_by: columns to partition by. In such columns, the log cannot distinguish the empty string from
+                NULL: `""` is read as NULL (protocol: "Partition Value Serialization").
             cluster_by: at most four columns to cluster by, which may be fields of structs (`struct.field`), instead of
-                partition columns. An empty list makes a table that can be clustered later.
+                partition columns. With an empty list, the table supports clustering but has no clustering columns yet.
             constraints: CHECK constraints by name: `{"positive": "price > 0"}`.
             data: rows to write in the same commit, as for `write_deltalake`. If writing them fails, nothing is
                 committed.
@@ -239,7 +239,9 @@ class DeltaTable(
             UnsupportedFeatureError: a property or a type needs a feature that cannot be written yet.
         """
         if isinstance(table_uri, DeltaTable) and data is table_uri:
-            data = table_uri.to_arrow()  # This happens before the table is asked which version was read.
+            # This comes first, because it marks the open version as read, and an overwrite replaces the version that
+            # was read.
+            data = table_uri.to_arrow()
         uri, options, base = target_argument(
             table_uri, storage_options, credential_provider, mode, "table_uri"
         )
@@ -350,7 +352,7 @@ class DeltaTable(
             storage_options: options of the clone's store, see `DeltaTable`.
             credential_provider: provides credentials for the clone's store, see `DeltaTable`.
             commit_properties: what to record with the commit. Its `app_transactions` must be empty.
-            dry_run: whether nothing is copied and committed. The metrics then say what would be done.
+            dry_run: whether to copy and commit nothing. The metrics then describe what would be done.
 
         Raises:
             TableAlreadyExistsError: there is a table, and the mode is `error`.
@@ -400,17 +402,16 @@ class DeltaTable(
                 its end.
             protocol_downgrade_allowed: whether the protocol of the earlier version is restored, too.
             commit_properties: what to record with the commit. Its `app_transactions` must be empty.
-            dry_run: whether nothing is committed. The metrics then say what would be done.
+            dry_run: whether to commit nothing. The metrics then describe what would be done.
 
         Returns:
-            The metrics by the names of the JVM connector: `tableSizeAfterRestore`, `numOfFilesAfterRestore`,
+            The metrics under the JVM connector's names: `tableSizeAfterRestore`, `numOfFilesAfterRestore`,
             `numRemovedFiles`, `numRestoredFiles`, `removedFilesSize`, `restoredFilesSize`; and `numMissingFiles`, the
             number of files that were left out. If the table already equals that version, nothing is committed.
 
         Raises:
             VersionNotFoundError: there is no such version or time.
-            InvalidArgumentError: the table is append-only, or is pinned to
-                a version.
+            InvalidArgumentError: the table is append-only, or is pinned to a version.
             MissingFileError: files of the earlier version no longer exist. The message names them.
             CommitConflictError: the table has changed, or a VACUUM may still be deleting the files.
         """

@@ -23,12 +23,14 @@ from deltalog.schema import Schema
 __all__ = ["Opened", "TableHandle", "caught_up"]
 
 _MOST_OWN_COMMITS = 100
-"""The maximum number of its own commits that a table remembers while there are commits of other writers between them.
-At this number, it examines the other writers' commits.
+"""The maximum number of own commits that a table remembers while other writers' commits lie between them. Beyond this
+number, the table examines the other writers' commits.
 """
 
 _MOST_COMMITS_BEHIND = 8
-"""The maximum number of its own commits that a table may leave unread when it appends again."""
+"""The maximum number of versions by which the open snapshot may be older than the table's last commit when the table
+appends again.
+"""
 
 # Held only while a table switches from one snapshot to another, never during I/O. In a forked child it is always free.
 _swap = threading.Lock()
@@ -84,7 +86,7 @@ class TableHandle:
 
     @property
     def _rows(self) -> _internal.Snapshot:
-        """The version that is open, for a caller that reads its rows: the version is recorded as seen."""
+        """The version that is open, for a caller that reads its rows. Records that this version was seen."""
         opened = self._opened
         if opened.committed is None and opened.seen == opened.snapshot.version:
             return opened.snapshot

@@ -80,7 +80,7 @@ class TableLog(TableHandle):
         Raises:
             VersionNotFoundError: a commit was cleaned up, or does not exist yet; the message lists the readable
                 versions.
-            CorruptLogError: a commit is missing among others, or damaged.
+            CorruptLogError: a commit between others is missing, or a commit is damaged.
         """
         first = required_version(start, "start")
         return self._snapshot.commit_actions(first, version_argument(end, "end"))
@@ -95,7 +95,7 @@ class TableLog(TableHandle):
         Raises:
             VersionNotFoundError: the commit of a version was cleaned up, or `start` is later than the version after
                 the newest; the message lists the readable versions.
-            CorruptLogError: a commit is missing among others, or damaged.
+            CorruptLogError: a commit between others is missing, or a commit is damaged.
             TableReplacedError: the table was dropped, and another one was created in its place.
         """
         first = required_version(start, "start")
@@ -158,7 +158,7 @@ class TableLog(TableHandle):
         return self._newest_to_change().clean_up_log(dry_run)
 
     def compact_logs(self, starting_version: int, ending_version: int) -> None:
-        """Writes the commits of a range of versions into one more file (protocol: "Log Compaction Files").
+        """Writes the commits of a range of versions into one additional file (protocol: "Log Compaction Files").
 
         Readers can then read that file instead of the commits, which are not deleted. If the file already exists,
         nothing is written.

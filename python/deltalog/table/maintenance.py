@@ -139,11 +139,11 @@ class TableMaintenance(TableHandle):
         commits stand.
 
         Only statistics that deltalog has computed let a statement remove files without reading them, and show that a
-        column of doubles has no NaN. If the statistics come from another writer, this method replaces them by
+        column of doubles has no NaN. If the statistics come from another writer, this method replaces them with
         deltalog's own, which are computed from the rows, or from the footer if Spark or deltalog has written the file.
 
         Args:
-            predicate: which partitions, as SQL on partition columns; all by default.
+            predicate: selects partitions, in SQL on partition columns; by default, all.
             all_files: whether statistics of all files are computed. The statistics of files with deletion vectors then
                 become exact, which requires reading their rows.
             dry_run: whether to read and commit nothing. `numFilesChosen` is then the number of files that would be
@@ -216,19 +216,20 @@ class TableMaintenance(TableHandle):
         read. No file is deleted from the store.
 
         Args:
-            dry_run: whether nothing is committed.
+            dry_run: whether to commit nothing.
             remove_damaged: whether files that exist but cannot be read as Parquet are removed as well. All footers and
                 deletion vectors are then read.
-            drop_files_without_vectors: whether files whose deletion vectors do not exist (with `remove_damaged` also:
-                do not fit) are removed with all of their rows. Without their vectors, deleted rows would reappear.
+            drop_files_without_vectors: whether files whose deletion vectors do not exist (or, with `remove_damaged`, do
+                not fit) are removed with all of their rows. Without their vectors, deleted rows of these files would
+                reappear, so the files cannot stay in the table.
             commit_properties: what to record with the commit. Its `app_transactions` must be empty.
 
         Returns:
             `dry_run` and `files_removed`, the paths, as `deltalake` returns them; `files`, one dictionary per file with
             `dataFilePath`, `dataFileMissing`, `dataFileDamaged`, `deletionVectorPath` and `deletionVectorFileMissing`;
             and the metrics of the commit: `numFilesScanned`, `numRemovedFiles`, `numRemovedBytes`, `numRemovedRows` (as
-            far as the log has them), `numMissingFiles`, `numFilesWithoutVectors`. If all files are there, nothing is
-            committed.
+            far as the log has them), `numMissingFiles`, `numFilesWithoutVectors`. If no file has to be removed, nothing
+            is committed.
 
         Raises:
             InvalidArgumentError: files are missing and the table is append-only, or the table is pinned to a version.
@@ -248,7 +249,8 @@ class TableMaintenance(TableHandle):
         return {"dry_run": dry_run, "files_removed": paths, "files": files, **metrics}
 
     def generate(self, mode: str = _MODE) -> int:
-        """Writes manifests of the files of the newest version, for Presto, Athena and others that read Hive's format.
+        """Writes manifests of the files of the newest version, for Presto, Athena and other engines that read Hive's
+        format.
 
         The manifests are in `_symlink_format_manifest/`. Each partition that has files has one manifest, with one full
         path per line; manifests of other partitions are deleted. With the table property

@@ -80,7 +80,9 @@ class TableMerger(Generic[_Result]):
         return self._with(MergeClause(False, "update", predicate, None, _names(except_cols)))
 
     def when_matched_delete(self, predicate: str | None = None) -> "TableMerger[_Result]":
-        """Deletes rows with a match. If this is the only clause for them, a row may have several matches."""
+        """Deletes rows with a match. If this is the only clause for such rows and has no `predicate`, a row may have
+        several matches.
+        """
         return self._with(MergeClause(False, "delete", predicate, []))
 
     def when_not_matched_insert(

@@ -58,8 +58,8 @@ class TableOptimizer:
         if something fails later, earlier commits stand.
 
         Args:
-            partition_filters: which partitions: SQL on partition columns such as `"day = '2026-11-24'"`, or tuples as
-                in `files()`. All of them if None. Times without a zone are in UTC.
+            partition_filters: selects partitions, by SQL on partition columns such as `"day = '2026-11-24'"`, or by
+                tuples as in `files()`; None for all partitions. Times without a zone are in UTC.
             target_size: the size of new files in bytes; by default the table's `delta.targetFileSize`, or 128 MiB.
             max_concurrent_tasks: accepted for compatibility with `deltalake`; has no effect.
             max_spill_size: likewise.
@@ -72,11 +72,11 @@ class TableOptimizer:
             writer_properties: how the new files are encoded, as for `write_deltalake`.
 
         Returns:
-            The metrics by the names of the JVM connector, such as `numFilesAdded`, `numFilesRemoved`, `filesAdded`
-            (with `min`, `max`, `avg`, `totalFiles` and `totalSize`), `partitionsOptimized` and
-            `totalConsideredFiles`. Two more metrics concern other writers that commit in the meantime:
-            `numRowsCarriedOver`, the rows that they have deleted and that were deleted in the new files, too, and
-            `numBinsGivenUp`, the new files that were discarded because another writer had replaced the old ones.
+            The metrics under the JVM connector's names, such as `numFilesAdded`, `numFilesRemoved`, `filesAdded` (with
+            `min`, `max`, `avg`, `totalFiles` and `totalSize`), `partitionsOptimized` and `totalConsideredFiles`. Two
+            more metrics concern other writers that commit in the meantime: `numRowsCarriedOver`, the rows that they
+            have deleted and that were deleted in the new files, too, and `numBinsGivenUp`, the new files that were
+            discarded because another writer had replaced the old ones.
 
         Raises:
             InvalidArgumentError: the filter uses columns that are not partition columns, or an argument is invalid.

@@ -29,9 +29,9 @@ class TableStatements(TableHandle):
     statements.
 
     If the table allows deletion vectors (`delta.enableDeletionVectors`), rows are deleted by deletion vectors, and only
-    changed rows are written. Otherwise every file that contains such a row is rewritten. With deletion vectors, two
-    concurrent statements that change different rows of one file both succeed; if they change the same row, the second
-    statement raises `CommitConflictError`.
+    changed rows are written. Otherwise every file that contains an affected row is rewritten. With deletion vectors,
+    two concurrent statements that change different rows of one file both succeed; if they change the same row, the
+    second statement raises `CommitConflictError`.
 
     Statements return their metrics under the names in `history()`, which are the same as in the JVM connector, such as
     `numDeletedRows`. If no row is affected, nothing is committed, and the table moves to the newest version. If the

@@ -254,8 +254,9 @@ class TableStreams(TableHandle):
                 files, and returns all rows of the new files, including rows that were returned before. `"skip"` skips
                 all commits that delete or update rows.
             change_feed: read the rows that each commit inserted, updated and deleted, as `load_cdf` does, with the
-                columns `_change_type`, `_commit_version` and `_commit_timestamp`. The rows of the table at the
-                beginning are inserts of its version. The two rows of an update are always in the same batch.
+                columns `_change_type`, `_commit_version` and `_commit_timestamp`. The rows that the table has at the
+                beginning are returned as inserts of the version at which the stream begins. The two rows of an update
+                are always in the same batch.
             exclude: a regular expression. Files are left out if it matches any part of their path in the log.
             tolerate_loss: skip commits that were cleaned up before they were read, instead of raising an error. Their
                 rows are lost. Cannot be combined with `schema_location`.

@@ -2,8 +2,9 @@
 
     python -m pytest -p alias --outcomes outcomes.json
 
-A name that deltalog does not have is an `Absent` object: a test that uses it fails with an error that has the name. A
-query builder exists, based on DuckDB, because most tests use it only to see the rows of a table.
+A name that deltalog does not have is an `Absent` object. A test that uses such an object fails with an error that
+contains the name. `QueryBuilder` is a replacement that runs queries with DuckDB, because most tests use it only to see
+the rows of a table.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class QueryBuilder:
 
 
 def module(name: str, *sources: Any, **names: Any) -> None:
-    """Makes a module with the public names of other modules."""
+    """Creates the module `name` with the public names of other modules and with additional names."""
     made = ModuleType(name)
     for source in sources:
         for each in source.__all__:
@@ -89,7 +90,7 @@ def absent(*names: str) -> dict[str, Absent]:
 
 
 def install() -> None:
-    """Makes the modules of `deltalake`."""
+    """Creates the modules of `deltalake`."""
     switches = {
         "_NANOSECOND_TIMESTAMPS": False,
         "_disable_nanosecond_timestamps": lambda: None,

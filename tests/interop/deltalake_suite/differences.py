@@ -1,5 +1,5 @@
-"""Lists the tests of `deltalake` that fail because deltalog behaves differently. The name of a test without parameters
-stands for the test with all its parameters.
+"""Lists the tests of `deltalake` that fail because deltalog behaves differently. A name without parameters includes
+the test with all its parameters.
 """
 
 from __future__ import annotations

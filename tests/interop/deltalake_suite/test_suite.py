@@ -1,8 +1,8 @@
 """Runs the test suite of `deltalake` on deltalog, which it imports under the name `deltalake`.
 
-The suite comes from the source archive of `deltalake`, and reads the tables in it. `differences.py` lists the tests
-that fail, with the reasons, which are also on the page "From deltalake". If another test begins to fail, it is a
-regression. If a listed test begins to pass, it must be removed from the list.
+The suite comes from the source archive of `deltalake`, and reads the tables in this archive. `differences.py` lists
+the tests that fail, with the reasons. The page "From deltalake" has the same reasons. If another test begins to fail,
+this is a regression. If a listed test begins to pass, it must be removed from the list.
 """
 
 from __future__ import annotations

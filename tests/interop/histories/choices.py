@@ -74,7 +74,7 @@ def draw_action(rng: random.Random, model: Model, plays: Callable[[Model, does.A
 
 
 def _predicate(rng: random.Random, model: Model, of_partitions: bool = False) -> Predicate:
-    """Draws a predicate. A comparison with NULL is not true."""
+    """Draws a predicate. As in SQL, a row with NULL in a compared column does not match."""
     bound = rng.randrange(max(model.next_id, 1))
     found = [
         Predicate(("id",), f"{{0}} % 3 = {bound % 3}", lambda row: row["id"] % 3 == bound % 3),
@@ -117,8 +117,8 @@ def _rows(rng: random.Random, model: Model, where: Predicate | None = None) -> p
 
 
 def _can_delete_rows(model: Model) -> bool:
-    """Returns whether some rows of a file can be removed. With a change data feed but without deletion vectors this is
-    not supported yet: the file would be rewritten, and the feed would have to leave out the rows that are kept.
+    """Returns whether a REPLACE WHERE may remove some rows of a file and keep others. With a change data feed but
+    without deletion vectors, the histories replace only whole partitions.
     """
     return model.has("delta.enableDeletionVectors") or not model.has("delta.enableChangeDataFeed")
 

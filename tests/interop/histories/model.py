@@ -42,13 +42,14 @@ class Model:
     table: pa.Table
     partition_by: tuple[str, ...]
     properties: dict[str, str]
-    # The clustering columns, if all writers of the table support clustering.
+    # The clustering columns. There are none if `may_cluster` is False: a writer of the table does not support
+    # clustering, or the table has partition columns.
     clustered_by: tuple[str, ...] = ()
     may_cluster: bool = False
     constraints: dict[str, str] = field(default_factory=dict)
     applications: dict[str, int] = field(default_factory=dict)
     next_id: int = 0
-    # The number of names that were used so far, which makes each new name unique.
+    # The number of names that were used so far. Each new name contains it, so that it is unique.
     names: int = 0
     # The versions that can be restored, each with its state.
     retained: tuple[tuple[int, Model], ...] = ()

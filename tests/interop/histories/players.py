@@ -29,7 +29,7 @@ LOG = frozenset({does.Checkpoint, does.CleanUp})
 
 
 class Player(Protocol):
-    """A writer of the table at a path."""
+    """A Delta implementation that performs actions on the table at a path."""
 
     name: str
 

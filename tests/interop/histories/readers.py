@@ -79,8 +79,9 @@ def read_ours(path: Path, version: int) -> Seen:
 
 
 def read_deltalake(path: Path, version: int, like: Seen) -> Seen:
-    """Reads a version with `deltalake`. It does not return the clustering columns, and returns the progress only of
-    named applications, so their names are taken from `like`.
+    """Reads a version with `deltalake`. The clustering columns come from `like`, because `deltalake` does not return
+    them. The names of the applications also come from `like`, because `deltalake` returns the progress of an
+    application only by its name.
     """
     table = deltalake.DeltaTable(path, version=version)
     asked = {name: table.transaction_version(name) for name in like.applications}

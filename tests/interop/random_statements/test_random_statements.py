@@ -126,7 +126,7 @@ class Sequence:
             made = [now - then for then, now in zip(before, after, strict=True)]
             assert set(made) <= {0, 1}, f"{made} versions"
             if made != [1, 1]:
-                # If a statement changes nothing, an engine may create a version or not.
+                # If a statement changes nothing, an engine may or may not create a version.
                 for path, version in [(ours, after[0])] * made[0] + [(theirs, after[1])] * made[1]:
                     assert not {"add", "remove", "cdc"} & {
                         key for line in actions(path, version) for key in line

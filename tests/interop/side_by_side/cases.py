@@ -1,4 +1,4 @@
-"""Reads the cases of statements, with the known differences between the JVM connector and deltalog.
+"""Reads the statement cases and the known differences between the JVM connector and deltalog.
 
 Each file in `statements` contains a group of cases, which are separated by empty lines:
 
@@ -10,11 +10,11 @@ Each file in `statements` contains a group of cases, which are separated by empt
     ! DELTA_SOMETHING 42000 | InvalidArgumentError
     ~ t rows | (1) | (2) | The reason.
 
-Each line is a SQL statement, or a Python statement after `>>>`. An indented line continues the line before. The last
-statement is compared, and the others prepare it. `{dir}` is a directory for the case. `!` names the errors with which
-the connector and deltalog refuse the last statement; one name is enough if both are the same. `~` is a known
-difference: the aspect that differs, the connector's result, deltalog's result, and the reason. Quick test runs have
-only the cases with `% quick`.
+Each line is a SQL statement, or a Python statement after `>>>`. An indented line continues the line before. Only the
+results of the last statement are compared; the other statements prepare it. `{dir}` is a directory for the case. `!`
+names the errors with which the connector and deltalog refuse the last statement; one name is enough if both are the
+same. `~` is a known difference: the aspect that differs, the connector's result, deltalog's result, and the reason.
+Quick test runs have only the cases that are marked with `% quick`.
 """
 
 from __future__ import annotations

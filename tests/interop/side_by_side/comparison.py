@@ -1,4 +1,6 @@
-"""Compares the results of both engines for a case, and writes the differences as in the files of cases."""
+"""Compares the results of the JVM connector and of deltalog for a case, and formats the differences as lines of a case
+file (see `cases.py`).
+"""
 
 from __future__ import annotations
 

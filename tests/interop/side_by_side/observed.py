@@ -55,7 +55,7 @@ def _value(value: Any) -> str:
 
 
 def columns_text(schema: StructType) -> str:
-    """Returns the columns as in a definition, with their properties."""
+    """Returns the columns as in a CREATE TABLE statement, each with its metadata as JSON."""
     found = []
     for column in schema.fields:
         metadata = {name: value for name, value in column.metadata.items() if name not in HIDDEN_METADATA}

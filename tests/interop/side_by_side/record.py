@@ -1,4 +1,4 @@
-"""Writes the current results of both engines into the files of cases, with `?` for differences that have no reason yet.
+"""Writes the current results of both engines into the case files, with `?` for differences that have no reason yet.
 
 python -m tests.interop.side_by_side.record [GROUP…]
 """
@@ -15,7 +15,7 @@ from tests.interop.side_by_side.engines import Observed, observations
 
 
 def recorded(text: str, found: dict[str, list[str]]) -> str:
-    """Returns the text of a group, in which the lines of differences are replaced with the current results."""
+    """Returns the text of a group after replacing its lines for errors and differences with the current results."""
     blocks = []
     for block in text.strip("\n").split("\n\n"):
         name = block.splitlines()[0].removeprefix("# ")

@@ -131,8 +131,8 @@ def given(monkeypatch: pytest.MonkeyPatch, text: str | bytes) -> None:
         ("jsonl", '{"id":1,"cost":2}\n', 1, "there is no column 'cost'"),
         ("jsonl", '{"id":1,"id":2}\n', 1, "column 'id': it occurs twice"),
         ("jsonl", '{"id":1}{"id":2}\n', 1, "something after the object"),
-        ("jsonl", '{"id":1}\n[1]\n', 2, "not an object of JSON"),
-        ("jsonl", '{"id":', 1, "not an object of JSON"),
+        ("jsonl", '{"id":1}\n[1]\n', 2, "not a JSON object"),
+        ("jsonl", '{"id":', 1, "not a JSON object"),
         ("jsonl", b'{"id":1}\n\xff\n', 2, "not text in UTF-8"),
         ("parquet", "PAR1", None, "cannot be read as Parquet"),
         ("arrow", "something else", None, "Arrow IPC"),
@@ -224,7 +224,7 @@ def test_columns_that_the_table_computes(run: Command, monkeypatch: pytest.Monke
     given(monkeypatch, '{"note":"a"}\n{"price":null}\n')
     late = run("append", "computed", "--format", "jsonl")
     assert late.code == 10
-    assert "the first line lacks" in late.err
+    assert "but the first line does not" in late.err
     given(monkeypatch, '{"note":"a"}\n{}\n')
     assert run("append", "computed", "--format", "jsonl").code == 0
     given(monkeypatch, "note,price\nb,1.5\n")

@@ -1,4 +1,4 @@
-"""Whatever goes wrong, the error is printed on one line, with the right exit code."""
+"""Every failure prints an error on one line, and has the right exit code."""
 
 from __future__ import annotations
 

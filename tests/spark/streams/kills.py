@@ -3,8 +3,8 @@
     python -m tests.spark.streams.kills DIRECTORY STEP VICTIM
 
 DIRECTORY contains the tables `source` and `target`, and the checkpoint. VICTIM is the process to kill: `jvm`, `python`
-(this process), or `both`. STEP is a name of `STEPS`, or a number of seconds after the start of the stream. If the
-stream ends before it reaches the step, the program ends normally.
+(this process), or `both`. STEP is a name of `STEPS`, or a number of batches: with 2.5, the process dies when about half
+of the third batch is done. If the stream ends before it reaches the step, the program ends normally.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ class Death:
         setattr(owner, name, getattr(self, when)(getattr(owner, name)))
 
     def come_after(self, batches: float, started: float) -> None:
-        """Kills the processes after a number of seconds, counted from about the start of the first batch."""
+        """Kills the processes after a number of batches. For the fraction of a batch, the time between the starts of
+        the last two batches is the estimate of a batch's duration.
+        """
         remaining, part = divmod(batches, 1)
         begun = [started]
         asked = StreamSourceCalls.latest

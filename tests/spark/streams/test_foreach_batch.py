@@ -108,8 +108,8 @@ def merge(batch: DataFrame, number: int, path: str) -> None:
 
 
 def in_transaction(session: SparkSession, number: int) -> None:
-    """Runs a statement with an application and its version. SQL statements have no options, so these are settings of
-    the batch's session.
+    """Makes the following statements record an application and its version. SQL statements have no options, so these
+    are settings of the batch's session.
     """
     session.conf.set("spark.databricks.delta.write.txnAppId", "job")
     session.conf.set("spark.databricks.delta.write.txnVersion", number)
@@ -151,7 +151,7 @@ def test_a_write_that_an_application_has_recorded_is_not_repeated(
 def test_an_error_of_the_function_ends_the_query(
     spark: SparkSession, batches: Batches, tmp_path: Path, path: str
 ) -> None:
-    """As with every error in such a function, the exception of the query contains only the text of the error."""
+    """The query's exception contains only the text of the error, as with every error in such a function."""
     spark.sql(f"CREATE TABLE deltalog.`{path}` (id BIGINT) USING deltalog")
 
     def step(batch: DataFrame, _: int) -> None:

@@ -28,8 +28,8 @@ FEED = {"delta.enableChangeDataFeed": "true"}
 
 
 def open_reader(path: Path, **options: str) -> StreamReader:
-    """Returns a stream reader, made as Spark does it: the source is asked for its columns and pickled before it makes
-    the reader.
+    """Returns a stream reader that is created in the same way as by Spark: the source first returns its columns and is
+    pickled, and its copy creates the reader.
     """
     source = DeltalogDataSource({"path": str(path), "numPartitions": "3", **options})
     schema = source.schema()
@@ -246,8 +246,8 @@ def test_a_batch_is_written_only_once(tmp_path: Path, task: Callable[[int | None
 def test_a_batch_that_another_process_has_written_at_the_same_time(
     tmp_path: Path, task: Callable[[int | None], None]
 ) -> None:
-    """Two processes run the same query. When the tasks run, the batch is not recorded yet, but the commit notices that
-    it is.
+    """Two processes run the same query. The tasks of both write files, because the batch is not recorded yet. The
+    second commit finds that the batch is recorded by now, and deletes the files of its tasks.
     """
     task(0)
     schema = open_schema()

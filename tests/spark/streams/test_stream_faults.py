@@ -181,7 +181,7 @@ def test_a_vacuumed_file_ends_the_stream_and_nothing_is_written(
     query = write(stream(spark, path, startingVersion=0), tmp_path / "cp").start(str(target))
     with pytest.raises(MissingFileError, match=r"vacuumed or deleted before the stream .* new checkpoint"):
         ended(query)
-    assert "vacuumed or deleted before the stream has read it" in str(query.exception())
+    assert "vacuumed or deleted before the stream read it" in str(query.exception())
     assert not list(tmp_path.glob("target/**/*.parquet"))
     assert not (target / "_delta_log").exists()
 

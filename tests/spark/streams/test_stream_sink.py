@@ -455,7 +455,9 @@ def test_two_streams_that_create_a_clustered_table_at_one_path(
 def test_a_session_without_the_catalog_cannot_write_to_a_table_by_name(
     spark: SparkSession, batches: Batches, checkpoint: Path, path: str
 ) -> None:
-    """Spark looks for the table again after each batch, so the stream would fail after its first commit."""
+    """Such a stream is refused when it starts. Spark looks up the table again after each batch, so the stream would
+    otherwise fail after its first commit.
+    """
     numbers(batches, 0)
     spark.sql(f"CREATE TABLE target (id BIGINT) USING deltalog LOCATION '{path}'")
     try:

@@ -25,7 +25,9 @@ PATIENCE = 60
 
 
 class Stop:
-    """Stops a query while its batch executes a certain function, which then waits until its thread is interrupted."""
+    """Makes a function wait, so that a test can stop a query in the middle of a batch. When the function has done its
+    work for the first time, it waits until the query's thread is interrupted.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -35,7 +37,7 @@ class Stop:
         self.is_reached.set()
         thread: Any = self._spark._jvm.java.lang.Thread  # type: ignore[union-attr]
         until = time.monotonic() + PATIENCE
-        # If Python is called by the JVM, a call back into the JVM runs on the thread of the query.
+        # The JVM has called this Python code, so calls back into the JVM run on the query's thread.
         while not thread.currentThread().isInterrupted():
             assert time.monotonic() < until
             time.sleep(0.01)

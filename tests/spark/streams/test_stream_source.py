@@ -129,7 +129,9 @@ def test_table_features_apply_to_the_snapshot_and_to_later_commits(
 
 @pytest.mark.newest
 def test_deletion_vectors_of_a_later_version_apply(spark: SparkSession, tmp_path: Path, path: str) -> None:
-    """The table gets deletion vectors while a stream reads it that began when the protocol did not have them."""
+    """When the stream begins, the table's protocol does not have deletion vectors. The table gets them while the stream
+    reads it.
+    """
     append(spark, path, range(4))
     seen: list[list[int]] = []
     frame = stream(spark, path, ignoreChanges="true")
@@ -147,7 +149,7 @@ def test_deletion_vectors_of_a_later_version_apply(spark: SparkSession, tmp_path
 def test_a_schema_that_changes_between_load_and_start_is_an_error(
     spark: SparkSession, tmp_path: Path, path: str
 ) -> None:
-    """Without this check, Spark would fail with an assertion, or return wrong rows if only types differ."""
+    """Otherwise, Spark would fail with an assertion, or return wrong rows if only types differ."""
     append(spark, path, range(1))
     frames = [stream(spark, path), spark.readStream.table(f"deltalog.`{path}`")]
     spark.sql(f"ALTER TABLE deltalog.`{path}` ADD COLUMN more INT")

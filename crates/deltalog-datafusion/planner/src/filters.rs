@@ -1,4 +1,4 @@
-//! Each filter selects the same rows from a table as from rows in memory, and is pushed down as expected.
+//! Tests that each filter selects the same rows from a table as from rows in memory, and is pushed down as expected.
 
 use datafusion::catalog::TableProvider;
 

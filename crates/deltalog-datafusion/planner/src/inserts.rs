@@ -115,7 +115,8 @@ async fn an_insert_depends_on_the_rows_that_it_reads_from_the_table() {
     assert_eq!(integers(&context, IDS).await.unwrap(), expected);
 }
 
-/// What an INSERT computes from the table is read, even if it is taken from the log's statistics, or by a subquery.
+/// An INSERT depends on values that it computes from the table, even if they come from the log's statistics or from a
+/// subquery.
 #[tokio::test]
 async fn an_insert_depends_on_what_it_computes_from_the_table() {
     for (statement, is_conflict) in [
@@ -128,7 +129,7 @@ async fn an_insert_depends_on_what_it_computes_from_the_table() {
         let (_table, context) = opened(0..10);
         let planned = context.sql(statement).await.unwrap().create_physical_plan().await.unwrap();
         assert_eq!(inserted(&context, statement).await.unwrap(), 1, "{statement}");
-        // The plan was made from the version before.
+        // The plan is based on the previous version.
         let result = datafusion::physical_plan::collect(planned, context.task_ctx()).await;
         let kind = result.as_ref().map_err(|error| cause(error).kind()).err();
         assert_eq!(kind, is_conflict.then_some(ErrorKind::CommitConflict), "{statement}");

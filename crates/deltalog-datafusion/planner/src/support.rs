@@ -45,7 +45,7 @@ pub(crate) async fn plan(context: &SessionContext, query: &str) -> String {
     datafusion::arrow::util::pretty::pretty_format_batches(&plan).unwrap().to_string()
 }
 
-/// Returns deltalog's error that has caused `error`.
+/// Returns the error of deltalog that caused `error`.
 pub(crate) fn cause(error: &datafusion::error::DataFusionError) -> &deltalog::Error {
     match error.find_root() {
         datafusion::error::DataFusionError::External(cause) => {

@@ -3,9 +3,9 @@
 deltalog's scan evaluates filters, and applies deletion vectors, column mapping and the other features of a table.
 `INSERT INTO` and `INSERT OVERWRITE` are transactions.
 
-DataFusion and this package are two binaries that share structures in memory. Their layout changes with each major
-version of DataFusion. So the version of this package begins with the major version that it works with, and it refuses
-to work with another one, which would crash the process.
+DataFusion and this package are two binaries that share structures in memory. The layout of these structures changes
+with each major version of DataFusion, and a different layout would crash the process. The version of this package
+therefore begins with the major version of DataFusion that it works with, and it refuses to work with any other.
 """
 
 import importlib.metadata
@@ -25,8 +25,8 @@ __all__ = ["DATAFUSION_MAJOR", "TableProvider", "table"]
 class TableProvider:
     """A table at one version, for `SessionContext.register_table`.
 
-    All queries see the version that was opened. After an INSERT through this object they see the version that it has
-    committed. A query returns rows in any order.
+    All queries see the version that was opened. After an INSERT through this object, they see the version that the
+    INSERT committed, or a later one. A query returns rows in no particular order.
     """
 
     def __init__(self, table: Table, location: str) -> None:
@@ -53,8 +53,10 @@ def table(
     """Returns a table for a session of DataFusion.
 
     Args:
-        table: a path or URL, whose newest version is opened, or a `DeltaTable`, whose version is opened once more.
-        storage_options: the options of the store. Pass them for a `DeltaTable`, too: it does not reveal its own.
+        table: the path or URL of a table, which is opened at its newest version, or a `DeltaTable`, which is opened
+            again at its version.
+        storage_options: the options of the store. Pass them for a `DeltaTable`, too, because it does not reveal its
+            own options.
 
     Raises:
         ExtraRequiredError: DataFusion is not installed.

@@ -77,8 +77,9 @@ impl Table {
             .cast_into::<PyCapsule>()
             .map_err(|_| PyTypeError::new_err("the codec of the session is not a capsule"))?;
         let pointer = codec.pointer_checked(Some(c"datafusion_logical_extension_codec"))?;
-        // SAFETY: a capsule of this name has a pointer to this structure, and keeps it alive until this function ends.
-        // The caller has checked that the installed DataFusion has the major version whose layout this binary knows.
+        // SAFETY: a capsule with this name points to an `FFI_LogicalExtensionCodec`, and keeps it alive until this
+        // function returns. The caller has checked that the major version of the installed DataFusion is the one that
+        // this binary was built for.
         #[allow(unsafe_code, reason = "a capsule has a pointer")]
         let codec = unsafe { pointer.cast::<FFI_LogicalExtensionCodec>().as_ref() }.clone();
         let runtime = RUNTIME.as_ref().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;

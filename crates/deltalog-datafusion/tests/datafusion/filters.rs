@@ -1,4 +1,5 @@
-//! Each filter selects the same rows from a table as DataFusion does in memory, and is pushed down as expected.
+//! Tests that each filter selects the same rows from a table as DataFusion selects in memory, and is pushed down as
+//! expected.
 
 use std::sync::Arc;
 

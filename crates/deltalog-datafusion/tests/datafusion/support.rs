@@ -41,7 +41,7 @@ pub(crate) async fn ids(provider: &DeltaTableProvider) -> Vec<i64> {
     integers(&rows(scan(provider, Some(&[0]), &[], None).await).await.unwrap())
 }
 
-/// Returns the kind of deltalog's error that has caused `error`.
+/// Returns the kind of the deltalog error that caused `error`.
 pub(crate) fn kind(error: &DataFusionError) -> deltalog::ErrorKind {
     match error.find_root() {
         DataFusionError::External(cause) => {

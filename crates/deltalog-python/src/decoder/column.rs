@@ -223,7 +223,8 @@ impl Column {
                 | Values::Decimal(..),
                 Some(b'-' | b'0'..=b'9'),
             ) => self.push_text(text),
-            // A number is not accepted for a string, because its original spelling would be lost.
+            // This includes a number for a string column, because JSON does not distinguish the spellings of a number,
+            // such as `1` and `1.0`.
             _ => Err(wrong()),
         }
     }
@@ -353,7 +354,7 @@ pub(super) fn members_of(text: &str) -> std::result::Result<Vec<(Cow<'_, str>, &
 
     let mut reader = serde_json::Deserializer::from_str(text);
     let members =
-        reader.deserialize_map(Members).map_err(|error| format!("it is not an object of JSON: {error}"))?;
+        reader.deserialize_map(Members).map_err(|error| format!("it is not a JSON object: {error}"))?;
     reader.end().map_err(|_| "there is something after the object".to_owned())?;
     Ok(members)
 }

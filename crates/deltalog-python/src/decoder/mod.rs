@@ -1,6 +1,6 @@
 //! `Decoder`: reads rows from a file of CSV, JSON lines or Arrow IPC, whose bytes arrive in pieces.
 //!
-//! - A value fits its column exactly, or is an error that states the line. The error also has the attribute `line`.
+//! - A value that does not fit its column exactly is an error. The error states the line, and has the attribute `line`.
 //! - A batch ends after a few thousand rows, or a few MiB of text.
 
 mod column;
@@ -184,15 +184,16 @@ impl Csv {
         let fed = records.finish(|record| take_record(schema, null, rows, record, &mut failure));
         ended(fed, failure)?;
         let rows = self.rows.as_mut().ok_or_else(|| {
-            Error::schema_mismatch("there is no first line, which names the columns")
-                .with_hint("name them by --columns, with --no-header")
+            Error::schema_mismatch("there is no first line that names the columns")
+                .with_hint("name them with --columns and --no-header")
         })?;
         rows.end_batch()?;
         Ok(std::mem::take(&mut rows.complete))
     }
 }
 
-/// Returns the error for a record: the problem that a column has found, or another failure.
+/// Returns the result of reading records. If there is a `failure`, it is the error; the one in `fed` is only a
+/// placeholder for it.
 fn ended(fed: std::result::Result<(), Failure>, failure: Option<Error>) -> Result<()> {
     match (fed, failure) {
         (Ok(()), _) => Ok(()),
@@ -213,7 +214,7 @@ fn csv_rows<'a>(schema: &Schema, names: impl Iterator<Item = &'a str>) -> Result
     }
 }
 
-/// Takes a record: the names of the columns at first, and then rows.
+/// Processes a record. While the columns are unknown, it is the header with their names; otherwise it is a row.
 fn take_record(
     schema: &Schema,
     null: &str,
@@ -307,10 +308,11 @@ impl JsonLines {
         });
         if let Some((name, _)) = late {
             return Err(wrong(format!(
-                "it has the column {}, which the table computes if it is left out, and which the first line lacks",
+                "it has the column {}, but the first line does not: the table computes this column if all lines leave \
+                 it out",
                 shown(name)
             ))
-            .with_hint("give it in the first line, too"));
+            .with_hint("add it to the first line, or remove it from the others"));
         }
         push_members(&mut rows.columns, &members).map_err(wrong)?;
         rows.has_row(text.len())
@@ -390,14 +392,16 @@ impl ArrowIpc {
         let (mark, length) = if self.is_file { (&FILE_MARK[..6], 6) } else { (END_OF_STREAM, 8) };
         let is_whole = self.last.ends_with(mark) && self.last.len() >= length;
         if !is_whole || self.decoder.finish().is_err() {
-            return Err(Error::schema_mismatch("the data of Arrow IPC end too early, or are something else"));
+            return Err(Error::schema_mismatch("the Arrow IPC data ends too early, or is in another format"));
         }
-        let schema =
-            self.decoder.schema().ok_or_else(|| Error::schema_mismatch("there is no schema of Arrow IPC"))?;
+        let schema = self
+            .decoder
+            .schema()
+            .ok_or_else(|| Error::schema_mismatch("the Arrow IPC data has no schema"))?;
         Ok(if self.has_batch { Vec::new() } else { vec![RecordBatch::new_empty(schema)] })
     }
 }
 
 fn not_arrow(failure: ArrowError) -> Error {
-    Error::schema_mismatch("the data are not a stream or a file of Arrow IPC").with_source(failure)
+    Error::schema_mismatch("the data is not an Arrow IPC stream or file").with_source(failure)
 }

@@ -1,5 +1,5 @@
-//! Parses values from text, exactly: a value that does not fit the type is an error, and nothing is rounded or
-//! truncated.
+//! Parses values from text exactly: a value that does not fit the type is an error, and is not rounded or truncated.
+//! Only floating-point numbers are rounded.
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
@@ -12,7 +12,7 @@ pub(super) fn whole(text: &str) -> Result<i128, String> {
     })
 }
 
-/// Parses a decimal number. Returns it as a whole number, with `scale` digits after the point.
+/// Parses a decimal number. Returns the number times 10 to the power of `scale`.
 pub(super) fn decimal(text: &str, precision: u8, scale: i8) -> Result<i128, String> {
     let type_name = format!("decimal({precision},{scale})");
     let value = scaled(text, i64::from(scale)).map_err(|wrong| match wrong {
@@ -95,7 +95,8 @@ pub(super) fn boolean(text: &str) -> Result<bool, String> {
 
 /// Parses bytes that are written as hexadecimal digits.
 pub(super) fn bytes(text: &str) -> Result<Vec<u8>, String> {
-    let wrong = || format!("{} is not hexadecimal, as bytes are written", shown(text));
+    let wrong =
+        || format!("{} is not an even number of hexadecimal digits, which bytes require", shown(text));
     if !text.len().is_multiple_of(2) || !text.is_ascii() {
         return Err(wrong());
     }
@@ -174,8 +175,8 @@ fn days_of(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Returns days in the proleptic Gregorian calendar. Years begin in March here, so that a leap day is the last day of
-/// a year.
+/// Returns the number of days from 1970-01-01 to a date of the proleptic Gregorian calendar. In the calculation, years
+/// begin in March, so that a leap day is the last day of a year.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let era = year.div_euclid(400);

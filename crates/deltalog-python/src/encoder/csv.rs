@@ -21,7 +21,8 @@ pub(super) struct CsvWriter {
 
 impl CsvWriter {
     /// # Errors
-    /// Returns `Unsupported` for a column whose values have parts, such as an array.
+    /// Returns `Unsupported` for a column with nested values, such as arrays. Returns `InvalidArgument` for a delimiter
+    /// that is not a single ASCII character or is a quote or line end, and for a NULL text that contains any of these.
     pub(super) fn new(schema: SchemaRef, delimiter: &str, null: String, has_names: bool) -> Result<Self> {
         let &[delimiter] = delimiter.as_bytes() else {
             return Err(Error::invalid_argument("the delimiter is not a single ASCII character"));

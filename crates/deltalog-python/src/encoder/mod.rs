@@ -59,7 +59,7 @@ impl Write for Drained {
 
 #[pymethods]
 impl Encoder {
-    /// Begins a file. The delimiter, the text for NULL and the line of names only matter for CSV.
+    /// Begins a file. The delimiter, the text for NULL and the header line only matter for CSV.
     #[new]
     #[pyo3(signature = (form, schema, delimiter = ",", null = "", has_names = true))]
     fn new(form: &str, schema: PySchema, delimiter: &str, null: &str, has_names: bool) -> PyResult<Self> {

@@ -1,8 +1,7 @@
 //! Finds the files with new rows among the files that a commit adds.
 //!
 //! A commit that deletes rows by a deletion vector adds the data file again, with the new vector. Such a file has no
-//! new rows, so it does not conflict with a transaction that has read the rows that match a
-//! predicate.
+//! new rows, so it does not conflict with a transaction that has read the rows that match a predicate.
 
 use std::collections::HashMap;
 

@@ -1,21 +1,22 @@
 //! Recognizes writes that an application has already committed. Protocol: "Transaction Identifiers".
 //!
 //! An application numbers its writes, and each commit records the number. If the table has already recorded the number
-//! of a write, or a higher one, the write is a repetition and must not add its rows again. That is neither a commit nor
-//! a conflict.
+//! of a write, or a higher one, the write is a repetition and must not add its rows again. The outcome is then
+//! neither a commit nor a conflict.
 
 use super::conflict::ConflictReason;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::SetTransaction;
 use crate::snapshot::Snapshot;
 
-/// A write without effect, because the table already records its application at the same version or a later one.
+/// A write that has no effect, because the table has already recorded the same version of the application or a later
+/// one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AlreadyApplied {
     /// The application.
     pub app_id: String,
-    /// The application's version of the skipped write.
+    /// The version that the application gave to the skipped write.
     pub version: i64,
     /// The application's version that the table has recorded.
     pub recorded: i64,
@@ -27,7 +28,7 @@ impl AlreadyApplied {
     /// Returns the first entry of `wanted` that `base` already records, with the same version or a later one.
     ///
     /// # Errors
-    /// `CorruptLog`; also errors of the store.
+    /// `CorruptLog`; also errors from the store.
     pub(crate) fn in_snapshot(base: &Snapshot, wanted: &[SetTransaction]) -> Result<Option<Self>> {
         if wanted.is_empty() {
             return Ok(None);

@@ -22,7 +22,7 @@ pub(super) struct Changes {
     pub(super) protocol: Option<Protocol>,
     /// The metadata, if the transaction sets it.
     pub(super) metadata: Option<Metadata>,
-    /// Whether the metadata is to record this commit's version as the one whose earlier checkpoints are protected.
+    /// Whether the metadata records the version of this commit, which protects the checkpoints of all earlier versions.
     pub(super) protects_checkpoints: bool,
     /// The progress of applications.
     pub(super) transactions: Vec<SetTransaction>,
@@ -32,7 +32,7 @@ pub(super) struct Changes {
     pub(super) removes: Vec<RecordBatch>,
     /// The `add` actions.
     pub(super) adds: Vec<RecordBatch>,
-    /// Rows that are deleted from files that remain.
+    /// The rows that are deleted from files that stay in the table.
     pub(super) row_deletes: Vec<RowDelete>,
     /// The change data files.
     pub(super) change_files: Vec<AddCdcFile>,
@@ -78,8 +78,8 @@ impl Changes {
             && self.adds.iter().all(|batch| data_changes(batch).all(|changes| changes))
     }
 
-    /// Checks that one commit may contain these changes. The arguments are the protocol and the metadata after the
-    /// commit, and the metadata `before` it. Returns the data files that are removed.
+    /// Checks that one commit may contain these changes. `protocol` and `metadata` are the ones after the commit, and
+    /// `before` is the metadata before the commit. Returns the data files that are removed.
     ///
     /// # Errors
     /// `InvalidArgument` if a file is added or removed twice, if an application or a domain occurs twice, if rows of an
@@ -164,7 +164,7 @@ impl Changes {
         for batch in &self.adds {
             for add in adds_of(batch)? {
                 if add.stats.as_deref().and_then(num_records).is_none() {
-                    let what = "the statistics of a file do not have its number of rows";
+                    let what = "the statistics of a file do not contain its number of rows";
                     return Err(iceberg.refusal(what).at_path(add.path));
                 }
             }
@@ -212,7 +212,7 @@ fn has_data_change(batch: &RecordBatch) -> bool {
     data_changes(batch).any(|changes| changes)
 }
 
-/// Returns the `dataChange` of each row; it is true if the log does not say.
+/// Returns the `dataChange` of each row. If an action does not have this field, the value is true.
 fn data_changes(batch: &RecordBatch) -> impl Iterator<Item = bool> {
     let column = batch
         .column_by_name(FileColumn::DataChange.name())

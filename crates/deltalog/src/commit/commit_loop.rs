@@ -179,7 +179,8 @@ impl<'a> Attempts<'a> {
             let version = self.head.next_version();
             let prepared = self.prepare().map_err(|error| error.in_table(storage.url()))?;
             interrupt::check_now().map_err(|stopped| Error::from(stopped).in_table(storage.url()))?;
-            // From here on, the version may already exist, and the writer must find out whether it does.
+            // The put must not be interrupted: the commit may already exist, and the writer must find out whether it
+            // does.
             let mut lost_to = match interrupt::shielded(|| putter.put(version, &prepared.payload))? {
                 Owner::Own(tag) => return Ok(Ok(self.committed(version, prepared, tag, after))),
                 Owner::Foreign(winner) => winner,
@@ -235,7 +236,7 @@ impl<'a> Attempts<'a> {
     /// Examines the commits since the base. Returns the first reason not to commit on top of them.
     fn catch_up(&mut self) -> Result<Option<Stop>> {
         let Some(base) = &self.transaction.base else {
-            // The log may exist although its first versions were cleaned up. Version 0 could then be put a second time.
+            // If the first versions of an existing table were cleaned up, a put of version 0 would succeed.
             let exists = is_table(&self.transaction.storage)?;
             return Ok(exists.then(|| Stop::conflict(0, ConflictReason::TableCreated)));
         };
@@ -267,8 +268,8 @@ impl<'a> Attempts<'a> {
         let Transaction { base, reads, changes, storage, .. } = self.transaction;
         let version = winner.version;
         let located = |error: Error| error.in_table(storage.url()).at_version(version);
-        // A repeated write conflicts with its own earlier commit and would violate other rules too, so this is checked
-        // first.
+        // This is checked before the conflict rules, because a repeated write would violate them: it would conflict
+        // with its own earlier commit.
         if let Some(applied) = AlreadyApplied::find(&winner.transactions, &changes.transactions, version) {
             return Ok(Some(Stop::AlreadyApplied(applied)));
         }
@@ -295,7 +296,7 @@ impl<'a> Attempts<'a> {
         Ok(None)
     }
 
-    /// Returns whether the transaction does not depend on any file, application or domain.
+    /// Returns whether the transaction only adds rows, and depends on no file, application or domain.
     fn may_skip_commits(&self) -> bool {
         let Transaction { reads, changes, .. } = self.transaction;
         reads.is_nothing()

@@ -33,7 +33,7 @@ pub enum ConflictReason {
     ConcurrentAppend {
         /// The path of an added file.
         file: String,
-        /// Which part of what this transaction has read the file may belong to.
+        /// What this transaction has read and the added file may have changed.
         read: WhatWasRead,
     },
     /// The other commit removed a file that this transaction has read.
@@ -71,7 +71,7 @@ pub enum WhatWasRead {
     Partition,
     /// The rows for which this predicate is true.
     Predicate(String),
-    /// The fact that no file has a property, such as the use of a table feature.
+    /// The fact that no file has a certain property, such as the use of a table feature.
     NoFilesThat(String),
 }
 
@@ -110,8 +110,8 @@ impl ConflictReason {
         match self {
             Self::TableCreated => "nothing was committed; append to the table, or choose another location",
             Self::AppTransaction(_) => {
-                "nothing was committed; read which version the application has recorded, and skip this write if it \
-                 was done"
+                "nothing was committed; read which version the application has recorded, and skip this write if \
+                 it has already recorded it"
             }
             _ => "nothing was committed; read the table again and repeat the write",
         }

@@ -67,7 +67,7 @@ impl Changes {
         Ok(lines.finish())
     }
 
-    /// Returns the `add` actions. With row tracking, `row_ids` gives ids to the rows of new files.
+    /// Returns the `add` actions. If the table supports row tracking, `row_ids` assigns ids to the rows of new files.
     pub(super) fn encode_adds(&self, mut row_ids: Option<&mut RowIds>) -> Result<EncodedAdds> {
         let (mut lines, mut batches) = (Lines::default(), Vec::with_capacity(self.adds.len()));
         for batch in &self.adds {

@@ -32,7 +32,7 @@ const MOST_LEFT_OUT: u64 = 10_000;
 /// ```
 ///
 /// # Errors
-/// `CorruptLog` for a commit that cannot be read, if no newer commit has the id; also errors of the store.
+/// `CorruptLog` for a commit that cannot be read, if no newer commit has the id; also errors from the store.
 pub fn find_commit(storage: &Storage, transaction_id: &str) -> Result<Option<u64>> {
     let listed = storage.list_directory_after(LOG_DIRECTORY, "")?;
     let listed: Vec<u64> = listed
@@ -80,7 +80,7 @@ pub fn find_commit(storage: &Storage, transaction_id: &str) -> Result<Option<u64
     // preferred.
     let mut above_gap: Option<Result<u64>> = None;
     for versions in versions.chunks(COMMITS_AT_ONCE) {
-        // An error in an older commit does not matter if a newer commit is found.
+        // An error in an older commit does not matter if a newer commit has the id.
         let found = parallel::each(versions, COMMITS_AT_ONCE, |version| Ok::<_, Error>(has_id(version)))?;
         for (version, found) in versions.iter().zip(found) {
             let answer = match found {

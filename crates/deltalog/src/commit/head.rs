@@ -30,7 +30,7 @@ impl Head {
     /// Returns the head of a transaction on `base`. `protocol` and `metadata` are the ones after the transaction.
     ///
     /// # Errors
-    /// `CorruptLog` for invalid properties or an invalid high water mark; also errors of the store.
+    /// `CorruptLog` for invalid properties or an invalid high water mark; also errors from the store.
     pub(super) fn of(base: Option<&Snapshot>, protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
         let has_timestamps = InCommitTimestamps::of(protocol, metadata)? != InCommitTimestamps::Never;
         let begins_timestamps = match base.filter(|_| has_timestamps) {
@@ -64,10 +64,10 @@ impl Head {
     }
 
     /// If the next commit is the first one with an in-commit timestamp, records when the file of this version was
-    /// written: the timestamp must be later. (Protocol: "Writer Requirements for In-Commit Timestamps", 5.)
+    /// written, because the timestamp must be later. (Protocol: "Writer Requirements for In-Commit Timestamps", 5.)
     ///
     /// # Errors
-    /// Errors of the store.
+    /// Returns errors from the store.
     pub(super) fn note_file_time(&mut self, storage: &Storage) -> Result<()> {
         if let Some(version) = self.version.filter(|_| self.begins_timestamps) {
             let file = storage.head(&LogFileName::Commit(version).path())?;

@@ -5,14 +5,14 @@ use std::fmt;
 use super::changes::Changes;
 use crate::protocol::Metadata;
 
-/// The guarantee that a transaction has towards the commits made since its base.
+/// The degree to which a transaction is isolated from the commits made since its base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IsolationLevel {
-    /// The transactions could have run one after another in the order of the versions.
+    /// The result is as if the transactions had run one after another, in the order of their versions.
     Serializable,
-    /// The transactions could have run one after another, but blind appends may take another place in that order than
-    /// their versions have.
+    /// The result is as if the transactions had run one after another, but a blind append may have run earlier or later
+    /// than its version suggests.
     WriteSerializable,
     /// For transactions that only move rows. Rows added by other writers do not matter to them.
     SnapshotIsolation,

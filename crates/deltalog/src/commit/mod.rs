@@ -20,8 +20,8 @@
 //! - Every commit has a unique id in `commitInfo.txnId`. A writer recognizes its own commit by this id when it reads
 //!   the commit back.
 //! - What a transaction has read is a value ([`ReadSet`]), and so is its outcome: either the committed version, or a
-//!   conflict that names the winning commit and the violated rule (see [`rules`]). Errors are failures. Every error
-//!   except `CommitStateUnknown` means that nothing was committed.
+//!   conflict that names the winning commit and the violated rule (see [`rules`]). A conflict is not an error. Every
+//!   error except `CommitStateUnknown` means that nothing was committed.
 //! - Every attempt is prepared from the version before it ([`head`]).
 //! - File actions are kept as record batches ([`changes`]).
 //! - A blind append never conflicts with appends, deletes or compactions. It is retried at the next version until it
@@ -86,9 +86,10 @@ use crate::snapshot::Snapshot;
 use crate::storage::{Storage, parse_location};
 use crate::write::TableWriteSpec;
 
-/// Returns why files that were written for a table with this protocol and this metadata must not be added to `newest`,
-/// or `None` if they may be. It is for writers that cannot examine the commits in between, because these were cleaned
-/// up.
+/// Checks whether files that were written for a table with this protocol and this metadata may be added to `newest`.
+/// Returns the reason if they must not be added, otherwise `None`.
+///
+/// For writers that cannot examine the commits in between because they were cleaned up.
 ///
 /// # Errors
 /// `CorruptLog` for an invalid schema.
@@ -108,11 +109,11 @@ pub fn changed_for_writers(
     Ok(concerns.then_some(ConflictReason::MetadataChanged))
 }
 
-/// Returns why files that were written for `base` must not be added to `newest`, a later version of the table, or
-/// `None` if they may be.
+/// Checks whether files that were written for `base` may be added to `newest`, a later version of the table. Returns
+/// the reason if they must not be added, otherwise `None`.
 ///
 /// # Errors
-/// `CorruptLog` for an invalid schema or domain; errors of the store.
+/// `CorruptLog` for an invalid schema or domain; errors from the store.
 fn changed_since(base: &Snapshot, newest: &Snapshot) -> Result<Option<ConflictReason>> {
     if newest.protocol() != base.protocol() {
         return Ok(Some(ConflictReason::ProtocolChanged));
@@ -147,7 +148,7 @@ pub struct Transaction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Replaced {
     WholeTable,
-    /// The partitions that the added files are in.
+    /// The rows of the partitions that the added files are in.
     Partitions,
 }
 
@@ -185,7 +186,8 @@ impl Transaction {
         })
     }
 
-    /// Creates a transaction on `base` without reads and without changes. If it only adds files, it is a blind append.
+    /// Creates a transaction on `base` that has no reads and no changes yet. If it only adds files, it is a blind
+    /// append.
     ///
     /// # Errors
     /// `Unsupported` if the table has a feature that cannot be written.
@@ -259,7 +261,7 @@ impl Transaction {
     /// one.
     ///
     /// # Errors
-    /// `CorruptLog`; also errors of the store.
+    /// `CorruptLog`; also errors from the store.
     pub(crate) fn conflict_since(base: &Snapshot, environment: &Environment) -> Result<Option<Conflict>> {
         let mut transaction = Self::new(base, Operation::default(), environment)?;
         transaction.read_whole_table();
@@ -409,7 +411,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Sets the protocol, the metadata and the domains to the values in `table` where these differ from `base`.
+    /// Sets the metadata and the clustering columns to the values in `table`, and the protocol if it differs from the
+    /// protocol of `base`.
     ///
     /// # Errors
     /// Returns the same errors as [`TableHeader::clustering_domain`].
@@ -437,7 +440,8 @@ impl Transaction {
         self.changes.metadata = Some(metadata);
     }
 
-    /// Lets the work after the commit refer to files below `roots` (URLs). A shallow clone adds such files.
+    /// Lets the transaction, and the work after its commit, refer to files below `roots` (URLs). A shallow clone adds
+    /// such files.
     ///
     /// # Errors
     /// `InvalidArgument` if a root is not a valid location.
@@ -474,15 +478,14 @@ impl Transaction {
         &self.id
     }
 
-    /// Moves a transaction that was not committed to another version of the table, usually a newer one after a
-    /// conflict.
+    /// Bases an uncommitted transaction on another version of the table, usually on a newer one after a conflict.
     ///
     /// - A transaction that creates a table becomes an append, if another writer has created an equal table.
     /// - An overwrite replaces the rows of the new base instead.
     /// - An append stays as it is.
     ///
     /// # Errors
-    /// `InvalidArgument` for a transaction that has read rows of its base: they must be read again. `SchemaMismatch`
+    /// `InvalidArgument` for a transaction that has read rows of its base, which must be read again. `SchemaMismatch`
     /// if the files of the transaction do not fit the schema or the partitioning of the new base. Also the errors of
     /// [`Transaction::overwrite`].
     pub fn onto(self, base: &Snapshot) -> Result<Self> {
@@ -492,7 +495,7 @@ impl Transaction {
             (Some(old), _) => {
                 old.protocol() != base.protocol() || rules::concerns_writers(old.metadata(), base.metadata())?
             }
-            // The files were written for a table without constraints.
+            // The other writer's table may have rules, such as constraints, that the files were not checked against.
             (None, Some(new)) => {
                 *base.schema() != new.schema()?
                     || base.metadata().partition_columns != new.partition_columns
@@ -516,7 +519,7 @@ impl Transaction {
             || !self.reads.source.rows.is_nothing();
         let has_read = match self.replaces {
             None if is_creation => false,
-            // What was read has determined which files are removed, so both must be repeated.
+            // The files to remove were chosen by reading the base, so the caller must read and choose again.
             None => !self.reads.is_nothing() || !changes.removes.is_empty(),
             Some(Replaced::WholeTable) => false,
             Some(Replaced::Partitions) => reads_rows,
@@ -564,12 +567,12 @@ impl Transaction {
         &self.storage
     }
 
-    /// Returns the newest version of the table. `base` is the last version that was read. After a conflict about its
-    /// files, the caller may repeat the transaction on the newest version, with the files as they are there.
+    /// Returns the newest version of the table, after a conflict about files of `base`, the last version that was read.
+    /// The caller may then repeat the transaction on the newest version, with the files of that version.
     ///
     /// # Errors
-    /// `CommitConflict` if files that were written for `base` must not be added to the newest version; errors of the
-    /// store.
+    /// `CommitConflict` if files that were written for `base` must not be added to the newest version; errors from
+    /// the store.
     pub(crate) fn newer_base(&self, base: &Snapshot) -> Result<Snapshot> {
         let newest = base.refresh()?;
         match changed_since(base, &newest)? {

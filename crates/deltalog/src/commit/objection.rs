@@ -1,8 +1,8 @@
-//! Files whose addition by another writer conflicts with a transaction that has not read the whole table.
+//! Objections: a transaction that has not read the whole table can object to certain files that other writers add.
 //!
-//! A transaction that ends the use of a feature has made sure that no file of its base uses it. Files that other
-//! writers add in the meantime are checked one by one. If the files of a commit pass the check, the transaction
-//! continues on top of that commit. The JVM implementation examines the commits in between in the same way.
+//! For example, a transaction that drops a table feature has made sure that no file of its base uses the feature. Files
+//! that other writers add in the meantime are checked one by one. If the files of a commit pass the check, the
+//! transaction continues on top of that commit. The JVM implementation examines the commits in between in the same way.
 
 use std::fmt;
 

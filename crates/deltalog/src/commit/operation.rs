@@ -68,7 +68,7 @@ impl PartitionOverwrite {
         match name.trim().to_ascii_lowercase().as_str() {
             "static" => Ok(Self::Static),
             "dynamic" => Ok(Self::Dynamic),
-            _ => Err(Error::invalid_argument(format!("there is no mode '{name}' of overwriting partitions"))
+            _ => Err(Error::invalid_argument(format!("there is no partition overwrite mode '{name}'"))
                 .with_hint("use static or dynamic")),
         }
     }

@@ -1,4 +1,4 @@
-//! The files that were written for a change of a table, until the change is committed.
+//! The files that were written for a change to a table, until the change is committed.
 //!
 //! - They are deleted if the commit is known to have failed, and kept while its outcome is unknown.
 //! - A commit with an unknown outcome may have succeeded. If its writer repeats it with the same files, and the
@@ -67,9 +67,9 @@ impl OwnFiles {
         discard_unused(result, is_used, || self.delete())
     }
 
-    /// Deletes the data files that no version uses, and the change data files that no version after the base has. If a
-    /// file cannot be deleted, it is left for VACUUM without an error, so that the caller reports the outcome of the
-    /// commit.
+    /// Deletes the data files that no version uses, and the change data files that no version after the base has. A
+    /// file that cannot be deleted is left for VACUUM. This is only logged, so that the caller can report the outcome
+    /// of the commit.
     pub(crate) fn delete(self) {
         let Self { storage, base, data, changes } = &self;
         interrupt::shielded(|| {
@@ -98,7 +98,7 @@ pub(crate) fn discard_unused<T>(
     result
 }
 
-/// Deletes a file with deletion vectors that no version refers to.
+/// Deletes a deletion vector file that no version refers to. If this fails, it is only logged.
 pub(crate) fn delete_vectors(storage: &Storage, path: &str) {
     if let Err(error) = storage.delete(path) {
         tracing::warn!(table = storage.url(), file = path, %error, "an unused deletion vector file remains");
@@ -111,10 +111,11 @@ fn delete(storage: &Storage, path: &str) {
     }
 }
 
-/// Deletes a file, given by its decoded path, that no version refers to.
+/// Deletes the file at a decoded path, and the checksum that Hadoop keeps next to a local file. No version may refer to
+/// the file.
 ///
 /// # Errors
-/// Errors of the store.
+/// Returns errors from the store.
 pub(crate) fn delete_data_file(storage: &Storage, path: &str) -> Result<()> {
     storage.delete(path)?;
     if storage.root().scheme() != "file" {

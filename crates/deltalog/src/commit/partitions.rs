@@ -25,7 +25,7 @@ pub(crate) struct PartitionSet {
 
 impl PartitionSet {
     /// Returns an empty set of partitions of `snapshot`, or of `evolved`, the table after a write that changes the
-    /// schema. The columns of `evolved` may be wider, so that they can hold the values of both.
+    /// schema. The partition columns of `evolved` may have wider types, which can hold the old and the new values.
     ///
     /// # Errors
     /// `CorruptLog` if a partition column is not in the schema.

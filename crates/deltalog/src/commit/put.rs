@@ -16,7 +16,7 @@ use crate::storage::{PutOutcome, Storage};
 const MAX_PUTS: u32 = 5;
 
 /// How long to keep trying to read a commit back while the store does not answer. This includes requests and pauses.
-/// The client of a remote store already retries each request for minutes.
+/// It is short, because the client of a remote store already retries each request for minutes.
 const READ_BUDGET: Duration = Duration::from_secs(10);
 
 /// The pause after the first request without an answer. It doubles with each further request.
@@ -104,15 +104,15 @@ impl Putter<'_> {
     /// Reads the commit of `version`, and returns which writer has made it; `None` if the version does not exist.
     ///
     /// # Errors
-    /// `CorruptLog` for a commit without readable provenance; also errors of the store.
+    /// `CorruptLog` for a commit without readable provenance; also errors from the store.
     pub(super) fn read_back(&self, version: u64) -> Result<Option<Owner>> {
         let Some(bytes) = read(self.storage, version, self.environment)? else { return Ok(None) };
         let own = txn_id(&bytes).map_err(|error| located(error, self.storage, version))?;
         Ok(Some(if own.as_deref() == Some(self.txn_id) { Owner::Own(None) } else { Owner::Foreign(bytes) }))
     }
 
-    /// Makes this transaction's commit durable. This is needed if the commit was found by reading it back, because the
-    /// store has not acknowledged it.
+    /// Makes the commit of `version` durable if it is this transaction's. This is needed if the commit was found by
+    /// reading it back, because the store has not acknowledged it.
     fn durable(&self, owner: Owner, version: u64) -> Result<Owner> {
         if matches!(owner, Owner::Own(_)) {
             let path = LogFileName::Commit(version).path();
@@ -148,7 +148,7 @@ impl Putter<'_> {
 /// while.
 ///
 /// # Errors
-/// Errors of the store.
+/// Returns errors from the store.
 pub(super) fn read(storage: &Storage, version: u64, environment: &Environment) -> Result<Option<Bytes>> {
     let path = LogFileName::Commit(version).path();
     let began_ms = environment.now_ms();

@@ -11,9 +11,9 @@
 //!
 //! - A file that loses all its rows is removed. If all rows to delete are already deleted, the file stays as it is.
 //! - A winning commit that removes the file is a conflict, unless it records where the rows are now
-//!   ([`crate::commit::row_moves`]): then they are deleted in that place.
-//! - A winning commit that restores deleted rows is a conflict. One that adds the file again with the same rows, for
-//!   example with new statistics, is not.
+//!   ([`crate::commit::row_moves`]). Then the rows are deleted there.
+//! - A winning commit that restores deleted rows is a conflict. A winning commit that adds the file again with the same
+//!   rows, for example with new statistics, is not.
 //! - If a vector was written but not committed, its file is deleted.
 
 use std::borrow::Cow;
@@ -118,7 +118,7 @@ impl<'a> RowDeletes<'a> {
         let located = |error: Error| error.at_path(&add.path);
         // Protocol: "that logical file must have correct `numRecords` information".
         let num_records = add.stats.as_deref().and_then(num_records).ok_or_else(|| {
-            let message = "rows of a file can only be deleted if its statistics have the number of rows";
+            let message = "rows of a file can only be deleted if its statistics contain the number of rows";
             located(Error::invalid_argument(message))
         })?;
         let deleted = self.vector(add.deletion_vector.as_ref(), num_records).map_err(located)?;
@@ -209,9 +209,10 @@ impl<'a> RowDeletes<'a> {
         Ok(())
     }
 
-    /// Another commit has removed `file` by `remove` and added the files `adds`. Returns the new files, each with the
-    /// rows to delete from it. Returns `None` if the commit does not record where the rows are, or if any part of the
-    /// record does not fit, because a wrong position would delete another row.
+    /// Follows the rows of `file` to new files, after another commit has removed the file by `remove` and added `adds`.
+    /// Returns the new files, each with the rows to delete from it. Returns `None` if the commit does not record where
+    /// the rows are. Also returns `None` if any part of the record does not fit, because a wrong position would delete
+    /// another row.
     fn followed(
         &self,
         file: &File<'_>,
@@ -287,7 +288,7 @@ impl<'a> RowDeletes<'a> {
     /// changed since the last attempt are written to new files.
     ///
     /// # Errors
-    /// Errors of the store; `InvalidArgument` for statistics that are not a JSON object.
+    /// Errors from the store; `InvalidArgument` for statistics that are not a JSON object.
     pub(super) fn prepare(&mut self) -> Result<Vec<Action>> {
         if self.is_empty() {
             return Ok(Vec::new());
@@ -330,7 +331,7 @@ impl<'a> RowDeletes<'a> {
         Ok(self.files.iter().filter_map(|file| file.actions.clone()).flatten().collect())
     }
 
-    /// Returns the logical files that these actions remove, in a batch with the log's columns.
+    /// Returns the logical files that the actions of [`RowDeletes::prepare`] remove, in batches with the log's columns.
     ///
     /// # Errors
     /// `CorruptLog` if a map has more entries than an Arrow array can hold.

@@ -35,7 +35,7 @@ impl RowIds {
     /// tracking.
     ///
     /// # Errors
-    /// `CorruptLog` for an invalid high water mark; also errors of the store.
+    /// `CorruptLog` for an invalid high water mark; also errors from the store.
     pub(super) fn of(base: Option<&Snapshot>, protocol: &Protocol) -> Result<Option<Self>> {
         if !protocol.writer_features().contains(&TableFeature::RowTracking) {
             return Ok(None);
@@ -82,7 +82,7 @@ impl RowIds {
         let last = rows.and_then(|rows| self.high_water_mark.checked_add(rows));
         let Some(last) = last else {
             return Err(Error::invalid_argument(
-                "row tracking needs the number of rows of each file, and the statistics do not have it",
+                "row tracking needs the number of rows of each file, but the statistics of this file do not contain it",
             )
             .at_path(&add.path));
         };

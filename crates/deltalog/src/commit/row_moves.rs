@@ -1,5 +1,4 @@
-//! Records in the log to which new files the rows of a rewritten file were moved, for concurrent transactions that
-//! commit later.
+//! Records in the log where the rows of a rewritten file are now, for concurrent transactions that commit later.
 //!
 //! A transaction that deletes rows by deletion vectors identifies them by file and position. If an OPTIMIZE moves the
 //! rows and commits first, the transaction must find them in the new files, or fail. For this, the `remove` action of
@@ -97,8 +96,8 @@ impl RowMove {
         serde_json::from_str(tags?.get(TAG)?.as_deref()?).ok()
     }
 
-    /// Returns the positions of `rows`, rows of the old file, in the new files, by path. `deleted` are the rows of
-    /// [`RowMove::deletion_vector`]. Returns `None` if one of `rows` is in no new file.
+    /// Finds `rows` of the old file in the new files. Returns their positions in each new file, by path, or `None` if
+    /// one of the rows is in no new file. `deleted` are the rows of [`RowMove::deletion_vector`].
     pub(crate) fn positions(
         &self,
         rows: &RoaringTreemap,

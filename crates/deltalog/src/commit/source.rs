@@ -45,8 +45,8 @@ impl RowsRead {
 #[derive(Debug, Default)]
 pub(super) struct Source {
     pub(super) rows: RowsRead,
-    /// The files that may contain the rows that were read. They are listed when another commit removes files for the
-    /// first time.
+    /// The files that may contain the rows that were read. They are listed when a commit of another writer that removes
+    /// files is checked for the first time.
     files: OnceLock<FileSet>,
 }
 
@@ -63,11 +63,11 @@ impl Source {
         }
     }
 
-    /// Returns the path of a file of `removes`, a batch with the log's columns, that may have had rows of the source in
-    /// `base`.
+    /// Looks for a removed file that may have contained rows of the source in `base`. Returns its path, or `None` if
+    /// there is no such file. `removes` is a batch with the log's columns.
     ///
     /// # Errors
-    /// `CorruptLog` for file actions that cannot be understood; errors of the store.
+    /// `CorruptLog` for file actions that cannot be understood; errors from the store.
     pub(super) fn find(&self, removes: &RecordBatch, base: &Snapshot) -> Result<Option<String>> {
         if removes.num_rows() == 0 || self.rows.is_nothing() {
             return Ok(None);

@@ -7,8 +7,8 @@
 //! - One listing, which starts at the base, shows whether the base's commit is still the same object, and which
 //!   versions follow. See [`Snapshot::refresh`].
 //! - These versions are read, several at once. Versions that this process has committed itself are not read if the
-//!   listing shows that they have not changed. If a commit was cleaned up, its changes are unknown. If it is missing
-//!   for another reason, the log is damaged, for example by a file whose version is far too high.
+//!   listing shows that they have not changed. If a commit was cleaned up, its changes are unknown. If a commit is
+//!   missing for another reason, the log is damaged, for example by a stray file with a far too high version.
 
 use bytes::Bytes;
 
@@ -26,16 +26,16 @@ use super::put::{located, read};
 /// the store.
 const AT_ONCE: usize = 8;
 
-/// A commit up to this size in bytes is parsed with the statistics of its files, even if the rules do not need them.
-/// The checksum of a small table lists its few files with their statistics.
+/// A commit up to this size in bytes is parsed with the statistics of its files, even if the rules do not need them,
+/// because the checksum of a small table lists its few files with their statistics.
 const SMALL_COMMIT: usize = 16 << 10;
 
 /// The maximum number of commits that are read for a transaction that does not depend on them. Beyond that, a newer
 /// checkpoint is read instead, which takes fewer requests.
 const MOST_READ: u64 = 50;
 
-/// The maximum number of file actions that are kept of other writers' commits, to compute the checksum of the
-/// transaction's own commit.
+/// The maximum number of file actions from other writers' commits that are kept in memory. The checksum of the
+/// transaction's own commit is computed from them.
 const MOST_KEPT_ACTIONS: usize = 100_000;
 
 /// The commits that a transaction has examined, oldest first, as long as they do not take too much memory.
@@ -76,7 +76,7 @@ pub(super) enum Step {
     Winner(Box<Commit>),
     /// The commits from this version on were cleaned up at least in part, or need not be read.
     CleanedUp(u64),
-    /// The table no longer exists.
+    /// The table was dropped, or dropped and created again.
     Replaced,
 }
 
@@ -89,7 +89,7 @@ fn own_commit(base: &Snapshot, newer: &NewerVersions, version: u64) -> Option<By
 /// a commit ends the calls. If there are very many commits and `may_skip` is set, they are skipped.
 ///
 /// # Errors
-/// `CorruptLog`; also errors of the store and the errors of `visit`.
+/// `CorruptLog`; also errors from the store and the errors of `visit`.
 pub(super) fn visit(
     base: &Snapshot,
     with_statistics: bool,
@@ -130,7 +130,7 @@ pub(super) fn visit(
 /// Determines why the commit of `version` does not exist although there are newer versions.
 ///
 /// # Errors
-/// `CorruptLog` if the newer versions cannot be read without it; also errors of the store.
+/// `CorruptLog` if the newer versions cannot be read without it; also errors from the store.
 fn missing(base: &Snapshot, version: u64) -> Result<Step> {
     match base.refresh() {
         Ok(_) => Ok(Step::CleanedUp(version)),
@@ -144,7 +144,7 @@ fn missing(base: &Snapshot, version: u64) -> Result<Step> {
 /// Reads the commit of `version`; `None` if it does not exist.
 ///
 /// # Errors
-/// `CorruptLog`; also errors of the store.
+/// `CorruptLog`; also errors from the store.
 fn read_commit(
     storage: &Storage,
     version: u64,

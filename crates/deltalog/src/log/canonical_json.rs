@@ -21,7 +21,7 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 /// The maximum nesting depth; it is the same as in serde_json.
 const MAX_DEPTH: u8 = 127;
 
-/// The key of the checksum, which does not cover itself.
+/// The key of the checksum. The checksum covers all keys except this one.
 const CHECKSUM: &str = "checksum";
 
 /// Returns the checksum of the JSON object `json`.

@@ -3,7 +3,7 @@
 //! - A multi-part checkpoint is complete only if all its parts exist. Parts of one version belong to different
 //!   checkpoints if their names state different numbers of parts ("Problems with multi-part checkpoints").
 //! - All checkpoints of one version are equivalent; the one that is cheapest to read is used.
-//! - An empty file is not a checkpoint: its writer failed.
+//! - An empty file is not treated as a checkpoint: its writer failed before it wrote the content.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,8 @@ pub struct CheckpointFiles {
     pub files: Vec<FileMeta>,
 }
 
-/// The naming scheme of a checkpoint. Within a version, earlier variants are preferred.
+/// The naming scheme of a checkpoint. If a version has checkpoints of several kinds, the kind that is declared first is
+/// preferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CheckpointKind {
     /// One Parquet file. Its content may follow the V2 spec.
@@ -36,9 +37,9 @@ pub enum CheckpointKind {
 }
 
 impl CheckpointFiles {
-    /// Returns whether both are the same objects in the store. For a classic checkpoint, equal names are not enough:
-    /// "If two checkpoint writers race to create the same classic checkpoint, the latest writer wins", and the two
-    /// files may differ in form.
+    /// Returns whether both consist of the same objects in the store. For a classic checkpoint, equal names are not
+    /// enough: "If two checkpoint writers race to create the same classic checkpoint, the latest writer wins", and the
+    /// two files may differ in form.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.is(other) && self.files.iter().zip(&other.files).all(|(own, other)| own.is_same_object(other))
     }

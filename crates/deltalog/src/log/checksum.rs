@@ -25,7 +25,7 @@ pub struct VersionChecksum {
     pub table_size_bytes: u64,
     /// The number of live data files.
     pub num_files: u64,
-    /// The number of transaction identifiers. Early writers have recorded this number.
+    /// The number of transaction identifiers. Only early writers recorded it.
     pub num_transactions: Option<i64>,
     /// The in-commit timestamp of the version in milliseconds since the epoch.
     pub in_commit_timestamp: Option<i64>,
@@ -49,7 +49,7 @@ pub struct VersionChecksum {
     pub deleted_record_counts: Option<Vec<i64>>,
 }
 
-/// A checksum file in the form in which it is written.
+/// The form in which a checksum file is serialized.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Written<'a> {
@@ -142,7 +142,8 @@ impl VersionChecksum {
         let invalid =
             |name: &str| Error::corrupt_log(format!("'{name}' is missing or invalid in the checksum file"));
         for name in ["numMetadata", "numProtocol"] {
-            // Both counts must be 1: a version has exactly one protocol and exactly one metadata.
+            // Both counts must be 1, because the state of a version has exactly one `metaData` and one `protocol`
+            // action.
             take::<i64>(&mut fields, name).filter(|count| *count == 1).ok_or_else(|| invalid(name))?;
         }
         let num_transactions = take(&mut fields, "numTransactions");

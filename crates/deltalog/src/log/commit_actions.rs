@@ -34,7 +34,7 @@ use crate::storage::Storage;
 /// | `path: Utf8` | the decoded path of `add`, `remove` and `cdc`; relative if the file is below the table's root |
 /// | `size: Int64` | the file's size in bytes |
 /// | `partition_values: Map<Utf8, Utf8>` | the file's partition values, spelled as in the log and ordered by key |
-/// | `data_change: Boolean` | whether the action changes rows; true if the log does not say |
+/// | `data_change: Boolean` | whether the action changes rows; true if the action does not state it |
 /// | `modification_time: Timestamp(ms, UTC)` | `modificationTime` of `add`, `deletionTimestamp` of `remove` |
 /// | `deletion_vector: Utf8` | the unique id of the file's deletion vector |
 /// | `json: Utf8` | the action's JSON text, exactly as it is in the log |
@@ -155,7 +155,7 @@ impl Commits {
             let (storage, resolver) = (storage.clone(), resolver.clone());
             return Ok(Self(CommitActions { storage, resolver, times, commits }));
         }
-        // A later `start` is refused with a message about that version.
+        // If `start` is even later, the range is `start..=start`, so that the error names this version.
         CommitActions::new(storage, resolver, times, start, end.max(start)).map(Self)
     }
 }
@@ -319,10 +319,10 @@ impl Rows {
 }
 
 fn too_much(error: arrow::error::ArrowError) -> Error {
-    Error::corrupt_log("the actions of the version do not fit a batch").with_source(error)
+    Error::corrupt_log("the actions of the version do not fit in one batch").with_source(error)
 }
 
-/// Returns a path in the same form as the list of the table's files.
+/// Decodes a path from the log. The result has the same form as the paths in the list of the table's files.
 fn decoded(raw: &str, resolver: &PathResolver) -> Result<String> {
     match resolver.parse(raw)? {
         LogPath::Relative(path) => Ok(path),

@@ -1,10 +1,10 @@
 //! The files that hold commits: published, staged and compacted. (PROTOCOL, "Delta Log Entries", "Log Compaction
 //! Files".)
 //!
-//! - A compaction replaces the commits `start` to `end` only if all of them are needed. It is not used if it has
-//!   commits before the first needed one or after the last.
+//! - A compaction replaces the commits `start` to `end` only if all of them are needed. It is not used if it also
+//!   contains commits before the first or after the last needed one.
 //! - A compaction is used only if its commits exist too. So it neither hides a gap nor adds a version.
-//! - A compaction has neither `commitInfo` nor the time of a version. These are read from the commit.
+//! - A compaction has neither `commitInfo` nor the time of a version. Both are read from the commits.
 
 use uuid::Uuid;
 
@@ -22,8 +22,8 @@ pub struct CommitFile {
     pub modified_ms: i64,
     /// The kind of file.
     pub kind: CommitKind,
-    /// The metadata of the file in a listing, by which the storage's cache recognizes the file. It is ignored when
-    /// files are compared, because local file systems may round times once they no longer cache them.
+    /// The file's metadata from a listing, by which the storage's cache recognizes the file. Comparisons ignore it,
+    /// because a local file system may report a rounded modification time once it no longer caches the exact one.
     pub(crate) listed: Option<Listed>,
 }
 
@@ -51,7 +51,7 @@ pub enum CommitKind {
 }
 
 impl CommitFile {
-    /// Returns the file that is `file` in a listing.
+    /// Creates the commit file for `file`, an entry of a listing.
     pub(crate) fn of(version: u64, kind: CommitKind, file: &FileMeta) -> Self {
         Self { version, size: file.size, modified_ms: file.modified_ms, kind, listed: file.listed() }
     }
@@ -85,7 +85,7 @@ impl CommitFile {
 }
 
 /// Selects compactions from `candidates` that can replace some of `commits`, which are contiguous and oldest first. The
-/// selected compactions do not overlap; for each version, the longest one is preferred.
+/// selected compactions do not overlap. Compactions that start earlier are preferred, and then longer ones.
 pub(super) fn useful_compactions(commits: &[CommitFile], candidates: &[CommitFile]) -> Vec<CommitFile> {
     let Some(first) = commits.first().map(|commit| commit.version) else { return Vec::new() };
     let covered = |candidate: &CommitFile| {

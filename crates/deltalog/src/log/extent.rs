@@ -7,8 +7,8 @@
 //!
 //! - A version can be read if all commits since a checkpoint, or since version 0, exist. A clean-up of the log keeps
 //!   the versions from a checkpoint on. A slow writer may add a checkpoint of an older version after the clean-up.
-//! - A commit that is missing below the newest checkpoint was cleaned up. A commit that is missing above it is damage,
-//!   because the newest version needs it.
+//! - A commit that is missing at or below the newest checkpoint was cleaned up. A commit that is missing above this
+//!   checkpoint is damage, because the newest version needs it.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -137,8 +137,8 @@ impl Extent {
         self.newest_checkpoint.is_some_and(|checkpoint| version <= checkpoint)
     }
 
-    /// Returns the error for a version, not above the newest one, whose commit is missing: `VersionNotFound` if newer
-    /// versions do not need the commit, otherwise `CorruptLog`. `commits` describes the commits that exist.
+    /// Returns the error for a missing commit of `version`, which is not above the newest version: `VersionNotFound` if
+    /// newer versions do not need the commit, otherwise `CorruptLog`. `commits` describes the commits that exist.
     pub(super) fn missing(&self, storage: &Storage, version: u64, commits: &str) -> Error {
         if !self.is_superseded(version) {
             return missing_commit(storage, version);
@@ -156,8 +156,8 @@ impl Extent {
     }
 }
 
-/// Returns the error for the version `wanted`, or for the newest version, if it cannot be read. The message lists the
-/// readable versions. `missing` is the first commit that was needed but not found.
+/// Returns the error for a version that cannot be read: `wanted`, or the newest version if `wanted` is `None`. The
+/// message lists the readable versions. `missing` is the first commit that was needed but not found.
 pub(super) fn no_such_version(source: SegmentSource<'_>, wanted: Option<u64>, missing: Option<u64>) -> Error {
     explain(source, wanted, missing).unwrap_or_else(|error| error)
 }
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    /// The versions of a range are never listed one by one, because a stray file may have any version, however high.
+    /// No code visits the versions of a range one by one, because a stray file may have any version, however high.
     #[test]
     fn a_very_high_version_is_handled_quickly() {
         let extent = Extent::new([0, 1, u64::MAX - 1, u64::MAX], vec![u64::MAX - 2]);

@@ -61,7 +61,7 @@ impl FileSizeHistogram {
     /// Adds `sign` to the count of files and `sign` times `size` to the bytes, in the bin of a file of `size` bytes.
     fn count(&mut self, sign: i64, size: i64) -> Option<()> {
         let bin = self.sorted_bin_boundaries.partition_point(|boundary| *boundary <= size).checked_sub(1);
-        // Other writers may have bins that do not start at 0.
+        // No bin contains the file: the bins of another writer may not start at 0.
         let Some(bin) = bin else { return Some(()) };
         change(self.file_counts.get_mut(bin)?, sign)?;
         change(self.total_bytes.get_mut(bin)?, sign.checked_mul(size)?)
@@ -112,7 +112,7 @@ impl FileTotals {
     }
 
     /// Returns the totals that `checksum` records. A histogram of file sizes with unusual bins is treated as unknown:
-    /// if it were carried over to later versions, other writers would treat their checksums as damaged.
+    /// if it were carried over to later versions, other writers would treat the checksums of those versions as damaged.
     /// `without_vectors` states that no file of this version can have a deletion vector.
     pub(crate) fn of(checksum: &VersionChecksum, without_vectors: bool) -> Self {
         let recorded = checksum.num_deleted_records.zip(checksum.num_deletion_vectors);
@@ -150,8 +150,9 @@ impl FileTotals {
         checksum.deleted_record_counts = self.deleted_record_counts;
     }
 
-    /// Adds or subtracts a file of `size` bytes, whose deletion vector, if it has one, marks `deleted` rows. Returns
-    /// `None` if the totals then cannot belong to the log, or if the file has an impossible size.
+    /// Adds or subtracts a file of `size` bytes. `deleted` is the number of rows that its deletion vector marks, or
+    /// `None` if it has no deletion vector. Returns `None` if the totals then cannot belong to the log, or if the file
+    /// has an impossible size.
     pub(crate) fn count(&mut self, direction: Change, size: i64, deleted: Option<i64>) -> Option<()> {
         let rows = deleted.unwrap_or_default();
         if size < 0 || rows < 0 {

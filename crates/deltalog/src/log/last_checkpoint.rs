@@ -111,7 +111,7 @@ impl LastCheckpoint {
         Ok(storage.get(&Self::path())?.and_then(|bytes| Self::understood(storage, &bytes)))
     }
 
-    /// Reads the hint of a table, and the state of its file. The hint is `None` if it is missing or invalid.
+    /// Reads the hint of a table, and the state of the hint's file. The hint is `None` if it is missing or invalid.
     pub(crate) fn read_with_state(storage: &Storage) -> Result<(Option<Self>, Option<FileState>)> {
         let Some((bytes, state)) = storage.get_with_state(&Self::path())? else { return Ok((None, None)) };
         Ok((Self::understood(storage, &bytes), Some(state)))
@@ -127,8 +127,8 @@ impl LastCheckpoint {
         }
     }
 
-    /// Writes the hint with its checksum, unless its file has changed since the state `read`. Returns whether it was
-    /// written.
+    /// Writes the hint with its checksum if its file still has the state `read`; `None` means that the file does not
+    /// exist. Returns whether the hint was written.
     pub(crate) fn write_over(&self, storage: &Storage, read: Option<&FileState>) -> Result<bool> {
         let failed = |error: serde_json::Error| {
             Error::invalid_argument("the hint cannot be written").with_source(error)

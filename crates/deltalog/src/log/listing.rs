@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::log_name::LogFileName;
 use crate::storage::{FileMeta, Storage, Surroundings};
 
-/// The log to list, and the parts of it that must not be used.
+/// The log to list, with the catalog's commits to add and the checkpoints to ignore.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentSource<'a> {
     pub(crate) storage: &'a Storage,
@@ -92,7 +92,7 @@ impl Listing {
             let kind = CommitKind::Staged(staged.uuid);
             let commit = match source.storage.head(&staged.path())? {
                 Some(file) => CommitFile::of(version, kind, &file),
-                // The commit was published after the catalog had answered.
+                // The staged file is gone because the commit was published after the catalog had answered.
                 None => published(source.storage, version)?.ok_or_else(|| {
                     Error::new(ErrorKind::FileNotFound, "the staged commit does not exist")
                         .in_table(source.storage.url())
@@ -163,8 +163,8 @@ impl Listing {
         self.checksums.range(base..wanted).next_back().map(|(version, file)| (*version, file.clone()))
     }
 
-    /// Requests by name the commits that are missing between other commits. If a commit is still missing then, the log
-    /// has a gap.
+    /// Adds commits that are missing between other commits, if the store has them: each is requested by its name. If a
+    /// commit is still missing afterwards, the log has a gap.
     pub(super) fn complete(&mut self, storage: &Storage) -> Result<()> {
         let listed = std::mem::take(&mut self.commits);
         for commit in listed {
@@ -189,7 +189,7 @@ pub(super) fn not_a_table(storage: &Storage) -> Error {
         Surroundings::File => ("this is a file", "pass the directory of a table".to_owned()),
         Surroundings::Parquet => (
             "this is a directory of Parquet files without a log",
-            "make a table of it by convert_to_delta, or check the path".to_owned(),
+            "convert it to a table with convert_to_delta, or check the path".to_owned(),
         ),
         Surroundings::Log(table) => ("this is the log of a table", format!("open the table itself: {table}")),
         Surroundings::Inside(table) => (

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! - The commits of a segment are contiguous and end at its version. A gap is an error. If newer versions do not need
-//!   the missing commit, the error says that the requested version was not found (see [`super::extent`]); otherwise,
-//!   that the log is corrupt.
+//!   the missing commit, the error says that the requested version was not found (see [`super::extent`]). Otherwise, it
+//!   says that the log is corrupt.
 //! - `_last_checkpoint` only determines where the listing starts. If it does not name a complete checkpoint, the whole
 //!   log is listed.
 //! - A checkpoint that is newer than the requested version is never used.
@@ -67,7 +67,7 @@ pub(crate) enum Look {
     Newest,
     /// To find the newest version after some files of the segment could not be read.
     Lost,
-    /// To find the same segment as opening the table would find. All its files must exist.
+    /// To find the segment that opening the table would find. All its files must exist.
     Place,
 }
 
@@ -94,11 +94,11 @@ pub(crate) enum Fate {
 }
 
 impl LogSegment {
-    /// Finds the segment of `version`, or of the newest version.
+    /// Finds the segment of `version`, or of the newest version if `version` is `None`.
     ///
     /// # Errors
     /// `NotATable` if there is no log, `VersionNotFound` if the log does not have the version, `CorruptLog` for
-    /// a gap after the newest checkpoint; also errors of the store.
+    /// a gap after the newest checkpoint; also errors from the store.
     pub fn find(storage: &Storage, version: Option<u64>) -> Result<Self> {
         Self::find_in(SegmentSource::new(storage), version)
     }
@@ -132,12 +132,13 @@ impl LogSegment {
     /// have been written after `self` was found, for the same version or an older one. It includes the files of `self`
     /// that are still needed.
     ///
-    /// The listing begins at the checkpoint of `self`. If many commits follow that checkpoint, the oldest of them are
-    /// only listed from time to time, unless `look` requires all of them, so that a listing usually takes one request.
+    /// The listing begins at the checkpoint of `self`. If many commits follow that checkpoint, most listings begin
+    /// later, so that one request is enough. In this case, the log is listed from the checkpoint only from time to
+    /// time, and whenever `look` requires it.
     ///
     /// # Errors
     /// `TableReplaced` or `NotATable` if the log is not the one in which `self` was found, `CorruptLog` for a
-    /// gap; also errors of the store.
+    /// gap; also errors from the store.
     pub(crate) fn newer_in(&self, source: SegmentSource<'_>, look: Look) -> Result<Newer> {
         // The listing includes the version of `self`, to check that it is still the same.
         let start = self.start_of_listing(look);
@@ -199,8 +200,8 @@ impl LogSegment {
         })))
     }
 
-    /// Returns the commits from version `first` on, combined from this segment and from the listing of a newer one.
-    /// Returns `None` if the listing shows that one of them has been replaced.
+    /// Returns the commits from version `first` on, combined from this segment and from `listing`. Returns `None` if
+    /// `listing` shows that a commit of this segment has been replaced.
     fn commits_with(&self, listing: &Listing, first: u64) -> Option<Vec<CommitFile>> {
         let listed_from = listing.commits.first().map_or(u64::MAX, |commit| commit.version);
         let (older, shown) =
@@ -218,8 +219,8 @@ impl LogSegment {
         Some(all.filter(|commit| commit.version >= first).collect())
     }
 
-    /// Returns whether the listing shows all files of this segment that a newer segment needs if it has `checkpoint`
-    /// and the commits from version `first` on.
+    /// Returns whether the listing shows `checkpoint` and all commits of this segment from version `first` on. A newer
+    /// segment needs these files. Staged commits are not checked.
     fn is_whole_in(&self, listing: &Listing, checkpoint: Option<&CheckpointFiles>, first: u64) -> bool {
         let shows = |own: &CommitFile| {
             let is_staged = matches!(own.kind, CommitKind::Staged(_));
@@ -260,13 +261,13 @@ impl LogSegment {
         Ok(Some(NewerVersions { newest, entries }))
     }
 
-    /// Returns what has happened to this version since it was read. Only its commit shows that, because a checkpoint
-    /// may have been written later.
+    /// Returns what has happened to this version since it was read. Only its commit can show that: a checkpoint of the
+    /// version may have been written later.
     ///
     /// # Errors
-    /// The errors of the store.
+    /// The errors from the store.
     pub(crate) fn fate_in(&self, storage: &Storage) -> Result<Fate> {
-        // A version may exist although its commit does not.
+        // Without a commit, there is nothing to compare: a version may exist although its commit does not.
         let Some(own) = &self.commit else { return Ok(Fate::There) };
         if let Some(found) = storage.head(&LogFileName::Commit(self.version).path())? {
             return Ok(match own.is_same_object(&found) {
@@ -295,11 +296,11 @@ impl LogSegment {
         })
     }
 
-    /// Returns whether the version at which `listing` starts still exists unchanged. Returns `false` if it was cleaned
-    /// up.
+    /// Returns whether this version, which `listing` includes, still exists unchanged. Returns `false` if it was
+    /// cleaned up, or if only the table's metadata can show whether it is unchanged.
     ///
     /// # Errors
-    /// `TableReplaced` or `NotATable` if the version no longer exists or was replaced; also errors of the store.
+    /// `TableReplaced` or `NotATable` if the version no longer exists or was replaced; also errors from the store.
     fn is_still_in(&self, storage: &Storage, listing: &Listing) -> Result<bool> {
         if matches!(self.commits.last(), Some(CommitFile { kind: CommitKind::Staged(_), .. })) {
             // The catalog, not the listing, decides which commits belong to the table.
@@ -331,7 +332,7 @@ impl LogSegment {
         }
     }
 
-    /// Returns the error for a log that another one has replaced.
+    /// Returns the error for a log that was replaced by another one.
     pub(crate) fn replaced(&self, storage: &Storage) -> Error {
         replaced(storage, self.version)
     }

@@ -27,7 +27,7 @@ impl StagedCommit {
     /// `_delta_log/_staged_commits/<name>`. Only the name is used; the file is read from the log of the table itself.
     ///
     /// # Errors
-    /// `InvalidArgument` if the name is not a staged commit's.
+    /// `InvalidArgument` if this is not the name of a staged commit.
     pub fn file(path: &str) -> Result<Self> {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         let staged = format!("{LOG_DIRECTORY}/_staged_commits");
@@ -47,7 +47,7 @@ impl StagedCommit {
         }
     }
 
-    /// Creates a staged commit of `version`, whose content `bytes` the catalog has provided.
+    /// Creates a staged commit of `version` with the content `bytes`, which the catalog has provided.
     pub fn inline(version: u64, bytes: impl Into<Bytes>) -> Self {
         Self { version, uuid: Uuid::nil(), bytes: Some(bytes.into()) }
     }

@@ -5,8 +5,8 @@
 //!   Before that version, or if they are not enabled, it is the modification time of the commit's file.
 //! - As in the JVM implementation, file times are made monotonic: each is at least one millisecond after the
 //!   previous one.
-//! - A time at or after the moment at which in-commit timestamps were enabled is only looked up among versions that
-//!   have them; an earlier time, only among versions that do not.
+//! - A time at or after the enablement of in-commit timestamps is looked up only among the versions that have them. An
+//!   earlier time is looked up only among the versions that do not have them.
 //! - Commits may be missing below a checkpoint. It is unknown which version was the newest at a time between the
 //!   commits before and after such a gap.
 
@@ -96,7 +96,7 @@ pub struct CommitTimes {
     storage: Storage,
     /// The commits, oldest first. File times are adjusted so that they increase.
     commits: Vec<CommitFile>,
-    /// The last version for which a commit was looked for.
+    /// The last version of the range in which commits were searched. It may have no commit.
     newest: u64,
     extent: Extent,
     in_commit: InCommitTimestamps,
@@ -105,23 +105,23 @@ pub struct CommitTimes {
 }
 
 impl CommitTimes {
-    /// Lists all commits, or those up to version `end`.
+    /// Lists the commits up to version `end`, or all commits if `end` is `None`.
     ///
     /// # Errors
-    /// `NotATable`; also errors of the store.
+    /// `NotATable`; also errors from the store.
     pub fn read(storage: &Storage, end: Option<u64>, in_commit: InCommitTimestamps) -> Result<Self> {
         Self::read_in(SegmentSource::new(storage), end, in_commit, BTreeMap::new())
     }
 
-    /// Does the same as [`CommitTimes::read`], but lists the log in `source`, and starts with the in-commit timestamps
-    /// `known`.
+    /// Does the same as [`CommitTimes::read`], but lists the log in `source`, and does not read the in-commit
+    /// timestamps in `known` again.
     pub(crate) fn read_in(
         source: SegmentSource<'_>,
         end: Option<u64>,
         in_commit: InCommitTimestamps,
         known: BTreeMap<u64, i64>,
     ) -> Result<Self> {
-        // Newer checkpoints show whether a missing commit was cleaned up.
+        // The listing goes beyond `end`, because newer checkpoints show whether a missing commit was cleaned up.
         let mut listing = Listing::from(source, 0, None)?;
         if !listing.has_files {
             return Err(not_a_table(source.storage));
@@ -221,7 +221,7 @@ impl CommitTimes {
         if timestamp_ms < first || timestamp_ms > last {
             return Err(self.out_of_range(timestamp_ms, first, last));
         }
-        // Either all candidates have in-commit timestamps, or none has.
+        // Either all candidates have in-commit timestamps, or none of them does.
         let split = commits.partition_point(|commit| !self.in_commit.covers(commit.version));
         let (by_file, in_commit) = commits.split_at(split);
         let candidates = match self.in_commit {
@@ -280,7 +280,7 @@ impl CommitTimes {
     /// missing commits.
     ///
     /// # Errors
-    /// `VersionNotFound` if the time lies in a gap; `CorruptLog`; also errors of the store.
+    /// `VersionNotFound` if the time lies in a gap; `CorruptLog`; also errors from the store.
     pub(crate) fn check_known(&self, timestamp_ms: i64) -> Result<()> {
         let after = self.count_while(|time| time <= timestamp_ms)?;
         let before = after.checked_sub(1).and_then(|index| self.commits.get(index));
@@ -353,7 +353,7 @@ impl CommitTimes {
     /// Returns the first version committed at or after `timestamp_ms`, if there is one.
     ///
     /// # Errors
-    /// `CorruptLog`; also errors of the store.
+    /// `CorruptLog`; also errors from the store.
     pub fn first_at_or_after(&self, timestamp_ms: i64) -> Result<Option<u64>> {
         let index = self.count_while(|time| time < timestamp_ms)?;
         Ok(self.commits.get(index).map(|commit| commit.version))
@@ -362,7 +362,7 @@ impl CommitTimes {
     /// Returns the last version committed at or before `timestamp_ms`, if there is one.
     ///
     /// # Errors
-    /// `CorruptLog`; also errors of the store.
+    /// `CorruptLog`; also errors from the store.
     pub fn last_at_or_before(&self, timestamp_ms: i64) -> Result<Option<u64>> {
         let index = self.count_while(|time| time <= timestamp_ms)?.checked_sub(1);
         Ok(index.and_then(|index| self.commits.get(index)).map(|commit| commit.version))
@@ -378,7 +378,7 @@ impl CommitTimes {
     /// Describes the versions of the commits and their times, for error messages.
     ///
     /// # Errors
-    /// `CorruptLog`; also errors of the store.
+    /// `CorruptLog`; also errors from the store.
     pub(crate) fn span(&self) -> Result<String> {
         match (self.commits.first(), self.commits.last()) {
             (Some(first), Some(last)) => {

@@ -6,9 +6,9 @@
 //!   ──────────────────────────── [ ] [ ] [ ] ──────► V ─────────────────►
 //! ```
 //!
-//! A reader that does not know the dropped feature can read version V and later versions if it starts from a checkpoint
-//! before V, written when nothing in the table used the feature any more (a barrier). These checkpoints must therefore
-//! be kept as long as the history before V is kept.
+//! Barriers are checkpoints of versions before V that were written when nothing in the table used the feature any more.
+//! A reader that does not know the dropped feature can read version V and later versions if it starts from a barrier.
+//! The barriers must therefore be kept as long as the history before V is kept.
 
 use super::action::{Metadata, Protocol};
 use super::features::TableFeature;

@@ -64,8 +64,8 @@ impl IcebergCompat {
         }
     }
 
-    /// Returns the first version whose feature a table supports. The types of such a table only change as in Iceberg.
-    /// (PROTOCOL, "Writer Requirements for Type Widening".)
+    /// Returns the first version whose feature a table supports. Such a table allows only the type changes that Iceberg
+    /// allows. (PROTOCOL, "Writer Requirements for Type Widening".)
     pub(crate) fn supported_by(protocol: &Protocol) -> Option<Self> {
         Self::ALL.into_iter().find(|version| protocol.supports(&version.feature()))
     }
@@ -76,8 +76,8 @@ impl IcebergCompat {
         Self::ALL.iter().any(|version| property(version.property()).is_some_and(is_on))
     }
 
-    /// If a new table requests a version of Iceberg compatibility, returns the properties that it gets in addition,
-    /// unless they are set.
+    /// If a new table requests a version of Iceberg compatibility, returns the additional properties that the table
+    /// gets unless they are set explicitly.
     pub(crate) fn implied<'a>(
         property: impl Fn(&str) -> Option<&'a str>,
     ) -> Vec<(&'static str, &'static str)> {
@@ -135,8 +135,8 @@ impl IcebergCompat {
         (self == Self::V3).then_some([2_147_483_540, 2_147_483_539])
     }
 
-    /// Returns the tags that writers add to files. No rule requires them. The JVM implementation uses such a tag to
-    /// find out which files already comply with this version and need not be rewritten.
+    /// Returns the tag that writers add to files, if there is one. No rule requires it. The JVM implementation uses
+    /// such a tag to find out which files already comply with this version and need not be rewritten.
     pub(crate) fn tag(self) -> Option<(&'static str, &'static str)> {
         let version = match self {
             Self::V1 => return None,
@@ -202,10 +202,11 @@ impl IcebergCompat {
         outcome
     }
 
-    /// Refuses partition columns that differ from `old`.
+    /// Refuses a replacement of a table that changes its partition columns. A table without partition columns may get
+    /// some.
     ///
     /// # Errors
-    /// `InvalidArgument` if they differ.
+    /// `InvalidArgument` if the partition columns change.
     pub fn check_replacement(self, old: &Metadata, new: &Metadata) -> Result<()> {
         if old.partition_columns.is_empty() || old.partition_columns == new.partition_columns {
             return Ok(());

@@ -112,7 +112,7 @@ impl PathResolver {
         Ok(Self { table: root(table)?, allowed: Vec::new() })
     }
 
-    /// Also allows absolute paths below `root`. Shallow clones need this.
+    /// Also allows absolute paths below `root_url`. Shallow clones need this.
     ///
     /// # Errors
     /// Returns the same errors as [`PathResolver::new`].
@@ -195,8 +195,8 @@ impl PathResolver {
         })
     }
 
-    /// Decodes and normalizes a path from the log, without checking whether it may be read. When the log is replayed,
-    /// files are identified by the result.
+    /// Decodes and normalizes a path from the log, without checking whether it may be read. A replay of the log
+    /// identifies files by the result.
     ///
     /// Different spellings of the same file (`/t/a`, `file:/t/a`, `file:///t/a`, and `a` in the table `file:///t`) give
     /// equal results.
@@ -252,7 +252,7 @@ impl PathResolver {
     /// `_delta_log/_sidecars`.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) for anything else.
+    /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) for any other path.
     pub fn sidecar_name(raw: &str) -> Result<String> {
         let name = decode(raw).map_err(|error| error.at_path(redacted(raw)))?.into_owned();
         if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
@@ -267,10 +267,10 @@ impl PathResolver {
 /// Encodes a decoded path as a URI. (PROTOCOL, "Add File and Remove File": paths are URIs of RFC 2396.)
 ///
 /// Letters, digits, `/`, `_-!.~'()*` and `;:@&=+$,` are kept, as in `java.net.URI` and in Hadoop's `Path.toUri`. All
-/// other characters are percent-encoded as UTF-8. These include characters outside ASCII, although Java keeps them:
-/// `deltalake` encodes them in `remove` actions and in checkpoints, but compares paths as strings, so that a removed
-/// file would reappear. A colon in the first segment is encoded too, because the part before it could be taken for a
-/// scheme.
+/// other characters are percent-encoded as UTF-8. Characters outside ASCII are encoded too, although Java keeps them.
+/// The reason is that `deltalake` encodes them in `remove` actions and in checkpoints, but compares paths as strings:
+/// if `add` actions did not encode them, a removed file would reappear. A colon in the first segment is encoded too,
+/// because the part before it could be taken for a scheme.
 pub fn encode(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     let mut first_segment = true;
@@ -351,7 +351,7 @@ fn encode_uri(decoded: &str) -> String {
     scheme.map_or(encoded.clone(), |scheme| format!("{scheme}:{encoded}"))
 }
 
-/// Returns the same name for all schemes of a store, because Hadoop has several drivers for the same buckets.
+/// Returns the canonical scheme for a store. Hadoop has several drivers for the same buckets, each with its own scheme.
 pub(crate) fn canonical_scheme(scheme: &str) -> String {
     let scheme = scheme.to_ascii_lowercase();
     match scheme.as_str() {
@@ -362,8 +362,8 @@ pub(crate) fn canonical_scheme(scheme: &str) -> String {
     }
 }
 
-/// Returns the same name for all spellings of a bucket: maps `file://localhost/` to `file:///`, and the Blob Storage of
-/// an Azure account to its Data Lake Storage, which has the same files.
+/// Returns the canonical authority for a store. Maps `file://localhost/` to `file:///`, and the Blob Storage of an
+/// Azure account to its Data Lake Storage, which has the same files.
 pub(crate) fn canonical_authority(scheme: &str, authority: &str) -> String {
     match canonical_scheme(scheme).as_str() {
         "file" if authority.eq_ignore_ascii_case("localhost") => String::new(),

@@ -112,10 +112,10 @@ const KNOWN: &[(&str, Kind)] = &[
     ("delta.enableFullRetentionRollback", Kind::Boolean),
     // Data files are written so that Iceberg readers can read them. Iceberg metadata is not written. Default: false.
     ("delta.enableIcebergCompatV1", Kind::Boolean),
-    // As `delta.enableIcebergCompatV1`, by the rules of version 2, which allow lists and maps. Default: false.
+    // Like `delta.enableIcebergCompatV1`, but by the rules of version 2, which allow lists and maps. Default: false.
     ("delta.enableIcebergCompatV2", Kind::Boolean),
-    // As `delta.enableIcebergCompatV1`, by the rules of version 3, which allow deletion vectors and variants. Default:
-    // false.
+    // Like `delta.enableIcebergCompatV1`, but by the rules of version 3, which allow deletion vectors and variants.
+    // Default: false.
     ("delta.enableIcebergCompatV3", Kind::Boolean),
     // The time of a commit is recorded in the commit itself, instead of being its file's modification time. Default:
     // false.
@@ -171,11 +171,11 @@ const KNOWN: &[(&str, Kind)] = &[
     (WRITE_PARTITION_COLUMNS, Kind::Boolean),
 ];
 
-/// The property that requests the table feature `materializePartitionColumns`. Its name is the JVM implementation's.
+/// The property that requests the table feature `materializePartitionColumns`. The name is from the JVM implementation.
 pub(crate) const MATERIALIZE_PARTITION_COLUMNS: &str = "delta.enableMaterializePartitionColumnsFeature";
 
-/// The property that requests partition columns in data files without a feature, so that other writers need not support
-/// it.
+/// The property that requests partition columns in data files without adding a table feature, which other writers would
+/// have to support.
 pub(crate) const WRITE_PARTITION_COLUMNS: &str = "delta.writePartitionColumnsToParquet";
 
 /// Families of properties, by name prefix.

@@ -35,8 +35,8 @@ impl MaterializedRowTracking {
     /// Returns the names of these columns in a table.
     ///
     /// # Errors
-    /// `InvalidArgument` if row tracking is not enabled for the table, because only then are all its rows certain to
-    /// have ids. `CorruptLog` if it is enabled but the properties do not name the columns.
+    /// `InvalidArgument` if row tracking is not enabled for the table, because some of its rows may then have no ids.
+    /// `CorruptLog` if it is enabled but the properties do not name the columns.
     pub fn of(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
         if !tracks_rows(protocol, metadata) {
             return Err(Error::invalid_argument(

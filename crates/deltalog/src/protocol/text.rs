@@ -15,9 +15,10 @@ pub(crate) fn date_text(days: i32) -> String {
     }
 }
 
-/// Returns the year, month and day of the date `days` after 1970-01-01, which may be some billion years away at most.
+/// Returns the year, month and day of the date `days` after 1970-01-01. `days` must not be close to the limits of an
+/// `i64`.
 pub(crate) fn calendar_date(days: i64) -> (i64, i64, i64) {
-    // If years begin in March, the leap day is the last day of the year.
+    // Years are counted from March, so that the leap day is the last day of a year.
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);
@@ -38,7 +39,7 @@ pub(crate) fn timestamp_text(micros: i64) -> String {
     text
 }
 
-/// Formats the time `micros` after 1970-01-01 00:00:00 as `yyyy-MM-dd HH:mm:ss`. Returns that and the microseconds
+/// Formats the time `micros` after 1970-01-01 00:00:00 as `yyyy-MM-dd HH:mm:ss`. Returns the text, and the microseconds
 /// within the second.
 pub(crate) fn seconds_text(micros: i64) -> (String, i64) {
     // An i64 of microseconds covers about 107 million days, so the conversion cannot fail.
@@ -123,8 +124,9 @@ pub(crate) fn parse_date(text: &str) -> Option<i32> {
     i32::try_from(days).ok()
 }
 
-/// Parses `yyyy-MM-dd[( |T)HH:mm[:ss[.f…]]][Z|±HH[:mm[:ss]]]`. Returns microseconds since 1970-01-01 00:00:00, as a
-/// clock in that zone shows them. Digits of the second after the sixth decimal are dropped, as in Spark.
+/// Parses `yyyy-MM-dd[( |T)HH:mm[:ss[.f…]]][Z|±HH[:mm[:ss]]]`. Returns the offset, and the local date and time as
+/// microseconds since 1970-01-01 00:00:00: the offset is not applied. Digits of the second after the sixth decimal are
+/// dropped, as in Spark.
 pub(crate) fn parse_timestamp(text: &str) -> Option<(i64, Offset)> {
     let (micros, _, offset) = timestamp_parts(text)?;
     Some((micros, offset))

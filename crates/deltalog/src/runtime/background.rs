@@ -1,4 +1,4 @@
-//! Runs work that follows a commit in the background, on threads of its own.
+//! Does the work that follows a commit in the background, on separate threads.
 //!
 //! ```text
 //!   commit ── submit ──► waiting: [table A, checkpoint 20] [table B, compaction 19] …
@@ -14,8 +14,9 @@
 //!   have work or the system cannot start more threads, `submit` returns it to the caller, which then runs it itself.
 //! - Background refreshes of tables use at most half of the threads. So if one store does not answer, checkpoints in
 //!   other stores are not delayed.
-//! - A forked child process has none of the threads. It drops the tasks, because its parent runs them. It never queues
-//!   tasks of its own, because it may end without waiting for them.
+//! - A forked child process has none of the threads. It ignores the tasks that were queued before the fork, because its
+//!   parent runs them. It never queues tasks, because it may end without waiting for them: callers do the work
+//!   themselves.
 //! - A task must catch its own panics. If it panics nevertheless, only its result is lost.
 
 use std::collections::VecDeque;
@@ -74,8 +75,8 @@ struct Tasks {
     threads: usize,
 }
 
-/// The work of a task. Its argument tells the work when to stop for other tasks. It is `None` if a caller waits for the
-/// work.
+/// The work of a task. The argument tells the work when to stop for other tasks. The argument is `None` if a caller
+/// waits for the work.
 type Work = Box<dyn FnOnce(Option<&Turn<'_>>) + Send>;
 
 /// A piece of work for a table.
@@ -138,8 +139,8 @@ impl Background {
     }
 
     /// Waits until all work after commits is done, including the work for commits that other threads make during the
-    /// wait. Returns whether it was done before `timeout`. Refreshes of a [`Table`](crate::Table) are not waited for,
-    /// because a store may take long to answer.
+    /// wait. Returns whether it was done before `timeout`. Does not wait for refreshes of a [`Table`](crate::Table),
+    /// because a store may take a long time to answer.
     pub fn wait(&self, timeout: Duration) -> bool {
         self.0.wait(timeout, Tasks::are_needed)
     }
@@ -150,9 +151,9 @@ impl Background {
         self.0.wait(timeout, |tasks| tasks.threads > 0)
     }
 
-    /// Stops accepting tasks: from now on, commits do the work that follows them themselves. Waiting tasks are still
-    /// done, except refreshes of a [`Table`](crate::Table). Clean-ups stop early, and continue at a later clean-up.
-    /// Call [`Background::wait`] afterwards.
+    /// Stops accepting tasks: from now on, each commit does the work that follows it before it returns. Waiting tasks
+    /// are still done, except refreshes of a [`Table`](crate::Table). Clean-ups of logs stop early, and a later
+    /// clean-up continues them. Call [`Background::wait`] afterwards.
     pub fn close(&self) {
         self.0.is_ending.store(true, Ordering::Relaxed);
         // The values that belong to the tasks are freed after the lock is released.
@@ -242,7 +243,7 @@ impl Queue {
         let Task { lane, work, is_optional, .. } = task;
         let turn = Turn { queue: self, lane: &lane };
         if catch_unwind(AssertUnwindSafe(|| work(Some(&turn)))).is_err() {
-            tracing::error!(lane, "the work after a commit panicked");
+            tracing::error!(lane, "a background task panicked");
         }
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.busy.retain(|busy| *busy != lane);
@@ -250,7 +251,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Waits as long as the condition says that there is something to wait for.
+    /// Waits while `is_awaited` returns true. Returns false if `timeout` passes before that changes.
     fn wait(&self, timeout: Duration, is_awaited: impl Fn(&Tasks) -> bool) -> bool {
         let deadline = Instant::now() + timeout.min(LONGEST_WAIT);
         // A forked child process has no tasks to wait for.

@@ -1,8 +1,9 @@
 //! Finds many names in a long list in linear time, because tables may have tens of thousands of columns.
 //!
-//! - The names usually come in the order of the list, so the next name in the list is tried first. If it does not
-//!   match, the names are compared one after another, because often only one name is wanted. If the next name does not
-//!   match a second time, an index is built.
+//! - Callers usually ask for the names in the order of the list, so a search first tries the name after the one that
+//!   was found last.
+//! - The first time that this name does not match, the search compares the names one by one, because a caller often
+//!   wants only one name. The second time, it builds an index.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ pub(crate) struct ByName<'a, F> {
     name_of: F,
     count: usize,
     next: Cell<usize>,
-    /// Whether some name was not the next one in the list.
+    /// Whether a search has already failed to find its name at the next position.
     has_failed: Cell<bool>,
     index: OnceCell<HashMap<&'a str, usize>>,
 }
@@ -25,8 +26,8 @@ impl<'a, F: Fn(usize) -> Option<&'a str>> ByName<'a, F> {
         Self { name_of, count, next: Cell::new(0), has_failed: Cell::new(false), index: OnceCell::new() }
     }
 
-    /// Returns the number of an item with this name: the item after the one found last, if it has this name, otherwise
-    /// the first one.
+    /// Returns the position of an item with this name: the item after the one found last, if it has this name,
+    /// otherwise the first item with this name.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         let next = self.next.get();
         let found = match (self.name_of)(next) {

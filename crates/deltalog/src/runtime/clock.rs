@@ -1,5 +1,5 @@
-//! The machine's clock. It is only for matters of this machine: for how long a store has not answered, when credentials
-//! expire, when a file in the cache was last used.
+//! The machine's clock. It is only used for what happens on this machine: how long a store has not answered, when
+//! credentials expire, when a file in the cache was last used, and when a statement began.
 //!
 //! Times that a commit records come from [`Environment`](super::environment::Environment), whose clock tests can
 //! control. `clippy.toml` forbids getting the time in any other way.
@@ -16,12 +16,12 @@ pub(crate) fn system_time() -> SystemTime {
     SystemTime::now()
 }
 
-/// Returns the current time for the beginning of a statement, in microseconds since 1970.
+/// Returns the current time in microseconds since 1970. A statement takes it once, as the time at which it began.
 pub(crate) fn micros() -> i64 {
     chrono::Utc::now().timestamp_micros()
 }
 
-/// Pauses the thread, even if its call is interrupted. This is only for very short pauses; otherwise use
+/// Pauses the thread, even if its call is interrupted. This is only for very short pauses. For longer ones, use
 /// [`interrupt::sleep`](super::interrupt::sleep).
 pub(crate) fn pause(duration: Duration) {
     std::thread::sleep(duration);

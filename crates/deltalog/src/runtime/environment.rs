@@ -14,8 +14,8 @@ pub use file_format::{ColumnFormat, FileFormat};
 use crate::runtime::background::{Background, Queue};
 use crate::runtime::interrupt;
 
-/// Provides time, pauses, new ids and random numbers. Also has the settings for background work, for compactions after
-/// a write, and for the encoding of data files. Cheap to clone.
+/// The source of time, pauses, new ids and random numbers, together with the settings for background work, for
+/// compaction after a write, and for the encoding of data files. Cheap to clone.
 #[derive(Clone)]
 pub struct Environment {
     clock: Arc<dyn Fn() -> i64 + Send + Sync>,
@@ -34,8 +34,8 @@ impl Environment {
         Self::new(|| chrono::Utc::now().timestamp_millis(), Uuid::new_v4)
     }
 
-    /// Creates an environment with this clock, in milliseconds since the epoch, and this source of ids. Pauses and
-    /// random numbers come from the system.
+    /// Creates an environment with this clock, which returns milliseconds since the epoch, and this source of ids.
+    /// Pauses and random numbers come from the system.
     pub fn new(
         clock: impl Fn() -> i64 + Send + Sync + 'static,
         uuids: impl Fn() -> Uuid + Send + Sync + 'static,

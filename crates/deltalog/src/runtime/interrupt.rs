@@ -6,14 +6,14 @@
 //! its threads            └──────────── check ── wait ◄────────── the call is interrupted
 //! ```
 //!
-//! - Only the thread that began the call checks for interrupts, because signals belong to a thread. It checks at most
-//!   once per [`INTERVAL`] while it works, and just as often while it waits for other threads or for a store. A shorter
-//!   call only checks before a commit.
+//! - Only the thread that began the call checks for interrupts, because other threads may not see them: Python, for
+//!   example, handles signals only on its main thread. The thread checks at most once per [`INTERVAL`] while it works,
+//!   and just as often while it waits for other threads or for a store. A call that takes less time only checks before
+//!   a commit.
 //! - An interrupted call stops between two batches, files or requests, with an error of the kind `Interrupted`. The
 //!   files that it has written are deleted, as after any other error.
-//! - Interrupts are checked once more right before a commit is put. After that, putting the commit is [`shielded`] from
-//!   interrupts, and so is deleting files: these steps are completed, but they wait at most [`GRACE`] for a store that
-//!   does not answer.
+//! - The call checks once more right before it puts a commit. Putting the commit and deleting files are [`shielded`]
+//!   from interrupts: these steps are completed, but they wait at most [`GRACE`] for a store that does not answer.
 //! - A call that is made inside another call, for example by a callback, is interrupted together with the outer call.
 
 use std::cell::RefCell;
@@ -75,7 +75,7 @@ pub struct Watched {
     pub commits: Vec<Commit>,
 }
 
-/// The call was interrupted.
+/// The error of a call that was interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Interrupted;
 
@@ -141,8 +141,8 @@ pub fn interrupt() {
     }
 }
 
-/// Calls `work`. On this thread, from time to time, also calls `look`, which returns whether the work should stop.
-/// Without `look`, `work` becomes part of the call for which this thread already works, if there is one.
+/// Calls `work` and, from time to time on the same thread, `look`, which returns whether the work should stop. If
+/// `look` is `None`, `work` becomes part of the call for which this thread already works, if there is one.
 pub fn watched<T>(look: Option<Look>, work: impl FnOnce() -> T) -> (T, Watched) {
     if look.is_none() {
         let output = work();
@@ -247,7 +247,7 @@ pub fn inherited() -> Inherited {
 }
 
 impl Inherited {
-    /// Calls `work` for the same call as the thread on which this was created.
+    /// Runs `work` as part of the call for which the thread that created this was working.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
         let _restore = Restore::after(self.0.clone());
         work()
@@ -257,8 +257,8 @@ impl Inherited {
 /// Waits for a message from a channel.
 ///
 /// # Errors
-/// `Interrupted` if the call is interrupted. On a shielded thread, only if no message arrives for a long time after
-/// that.
+/// `Interrupted` if the call is interrupted. On a shielded thread, this happens only if no message arrives for
+/// [`GRACE`] after the interrupt, or if the interrupt was repeated.
 pub(crate) fn receive<T>(messages: &Receiver<T>) -> Result<Result<T, RecvError>, Interrupted> {
     // Messages may arrive so quickly that the thread never waits, so check here as well.
     check()?;
@@ -320,7 +320,7 @@ fn receive_for_a_while<T>(messages: &Receiver<T>) -> Option<Result<T, RecvError>
     }
 }
 
-/// Pauses the thread, but not longer than until the call is interrupted.
+/// Pauses the thread for `duration`, or until the call is interrupted.
 pub(crate) fn sleep(duration: Duration) {
     let end = Instant::now() + duration;
     loop {

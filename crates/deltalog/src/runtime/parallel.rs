@@ -13,15 +13,15 @@ thread_local! {
     static IS_ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on, the calling thread does all its work itself, as if the machine had a single core. The order of its
-/// requests to a store is then always the same, so that a simulation can repeat it.
+/// Makes the calling thread do all its work itself from now on, as if the machine had a single core. Its requests to a
+/// store then always come in the same order, so that a simulation can repeat them.
 pub fn stay_alone() {
     IS_ALONE.set(true);
 }
 
 /// Returns the number of threads that can compute at the same time.
 pub(crate) fn cores() -> usize {
-    // Determining the number of cores means reading several system files, so the number is kept.
+    // Determining the number of cores reads several system files, so it is done only once.
     static CORES: OnceLock<usize> = OnceLock::new();
     if IS_ALONE.get() {
         return 1;
@@ -34,7 +34,7 @@ pub(crate) fn waiting(count: usize) -> usize {
     if IS_ALONE.get() { 1 } else { cores().max(count) }
 }
 
-/// Returns `count`, the number of threads for work that must not run on more threads at the same time.
+/// Returns the number of threads for work that should run on `count` threads, however many cores there are.
 pub(crate) fn exactly(count: usize) -> usize {
     if IS_ALONE.get() { 1 } else { count }
 }
@@ -88,17 +88,18 @@ pub(crate) fn each<T: Sync, R: Send, E: Send>(
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Waits until all senders were dropped. Other threads drop theirs when they end.
+/// Waits until all senders have been dropped. Each thread drops its sender when it ends.
 fn wait_for_end(ended: &mpsc::Receiver<Infallible>) {
     let Err(mpsc::RecvError) = interrupt::receive_from_own(ended);
 }
 
-/// Calls `consume`, on another thread and in order, with the items that `produce` passes on, while `produce` continues.
-/// If the system cannot start another thread, both run on this one. At most `ahead` items wait to be consumed.
+/// Runs `produce` on this thread. The items that it passes on are consumed at the same time, in order, by calls of
+/// `consume` on another thread. On a single core, or if the system cannot start a thread, both run on this one. At most
+/// `ahead` items wait to be consumed.
 ///
 /// # Errors
-/// The errors of `consume`, which `produce` receives when it passes on the next item, and the errors of `produce`. If
-/// `produce` fails, the items that it has already passed on are still consumed.
+/// Returns the errors of `consume` and `produce`. After `consume` has failed, passing on another item returns its error
+/// to `produce`. If `produce` fails, the items that it has already passed on are still consumed.
 pub(crate) fn relay<T: Send, E: Send>(
     ahead: usize,
     produce: impl FnOnce(&mut dyn FnMut(T) -> Result<(), E>) -> Result<(), E>,
@@ -147,7 +148,7 @@ pub(crate) fn relay<T: Send, E: Send>(
     })
 }
 
-/// The work of a thread, or of the caller if no thread was started.
+/// Work that a new thread takes, or the caller if the thread cannot be started.
 struct Work<W>(Mutex<Option<W>>);
 
 impl<W> Work<W> {
@@ -160,7 +161,7 @@ impl<W> Work<W> {
     }
 }
 
-/// Work on a thread of its own. Dropping this waits until the work has ended.
+/// Work that runs on a separate thread. Dropping this waits until the work has ended.
 pub(crate) struct Task<T>(Option<Running<T>>);
 
 enum Running<T> {
@@ -205,7 +206,7 @@ impl<T> Drop for Task<T> {
     fn drop(&mut self) {
         if let Some(Running::On(thread, ended)) = self.0.take() {
             wait_for_end(&ended);
-            // Only waits for the end. The result is dropped; if the thread has panicked, it has already reported that.
+            // The result is not needed, and a thread that panicked has already reported the panic.
             let _ = thread.join();
         }
     }

@@ -14,7 +14,7 @@ pub(crate) struct PerProcess<T>(OnceLock<Box<Owned<T>>>);
 struct Owned<T> {
     process: u32,
     value: T,
-    /// The value of the child process, if this process was forked.
+    /// The value that a forked child process creates, because the child must not use `value`.
     next: PerProcess<T>,
 }
 

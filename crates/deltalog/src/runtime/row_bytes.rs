@@ -9,8 +9,8 @@
 //!   bounds the memory it needs, and keeps arrays far below 2 GiB, the limit of 32-bit offsets.
 //! - The weight of rows is the total size of their values. Unlike the memory of an array, it does not depend on the
 //!   batch that contains the rows.
-//! - An estimate, from a footer or from an average, may be too small. The rows are then passed on in several pieces,
-//!   and fewer rows are read next time.
+//! - If an estimate, from a footer or from an average, turns out to be too small, the rows are passed on in several
+//!   pieces, and fewer rows are read next time.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -46,7 +46,7 @@ impl Default for BatchBytes {
 }
 
 impl BatchBytes {
-    /// Creates limits with another batch size. As with the default, an array holds at most 64 batches.
+    /// Creates limits with another batch size. The maximum size of an array is 64 batches, as in the default.
     pub(crate) fn of(target: usize) -> Self {
         Self { target, offsets: target.saturating_mul(64) }
     }
@@ -67,15 +67,15 @@ impl BatchBytes {
         bytes > self.target.saturating_mul(2)
     }
 
-    /// Returns whether a column of `batch` exceeds the maximum size of an array. This can only be true in tests that
-    /// lower it.
+    /// Returns whether a column of `batch` exceeds the maximum size of an array. This can only be true in tests, which
+    /// lower that maximum.
     pub(crate) fn ends_offsets(self, batch: &RecordBatch) -> bool {
         self.offsets < i32::MAX as usize
             && batch.columns().iter().any(|column| weight(column, 0, column.len()) > self.offsets)
     }
 
-    /// Divides the rows of `batch` into ranges that have the size of a batch. A single row that exceeds the limit gets
-    /// a range of its own.
+    /// Divides the rows of `batch` into ranges that do not exceed the size of a batch. A single row that exceeds the
+    /// limit gets a range of its own.
     pub(crate) fn ranges(self, batch: &RecordBatch) -> Vec<Range<usize>> {
         let rows = batch.num_rows();
         if weight_of(batch, 0, rows) <= self.target {
@@ -112,14 +112,14 @@ impl BatchBytes {
         rows
     }
 
-    /// Divides `batch` into pieces that have the size of a batch. No rows are copied.
+    /// Divides `batch` into pieces, as [`Self::ranges`] does. No rows are copied.
     pub(crate) fn pieces(self, batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> + use<> {
         let batch = batch.clone();
         self.ranges(&batch).into_iter().map(move |range| batch.slice(range.start, range.len()))
     }
 
-    /// Divides `items` into parts that have the size of a batch. `bytes` returns the size of an item in bytes, and
-    /// `most` is the size of the largest item.
+    /// Divides `items` into consecutive slices that do not exceed the size of a batch. A larger item gets a slice of
+    /// its own. `bytes` returns the size of an item in bytes, and `most` is the size of the largest item.
     pub(crate) fn parts<'a, T>(
         self,
         items: &'a [T],
@@ -150,8 +150,9 @@ impl BatchBytes {
 /// The number of rows in the sample from which the size of computed rows is estimated.
 const SAMPLE: usize = 16;
 
-/// Divides rows for a computation into steps, so that each result has about the size of a batch. A sample shows how
-/// wide the results are. If they are narrow, all other rows are computed in one step.
+/// A computation for many rows, divided into steps so that each result has about the size of a batch. A sample of the
+/// first rows shows how wide the results are. Its rows are then computed again, together with other rows. If the
+/// results are narrow, one step computes all rows.
 #[derive(Debug)]
 pub(crate) struct Steps {
     limits: BatchBytes,
@@ -198,7 +199,7 @@ impl Steps {
         None
     }
 
-    /// After an error, no more rows are computed.
+    /// Ends the computation after `error`, and returns the error.
     fn failed(&mut self, error: Error) -> Error {
         self.done = self.rows;
         error
@@ -319,8 +320,8 @@ pub(crate) fn widest<'a>(columns: impl IntoIterator<Item = &'a ArrayRef>) -> usi
     columns.into_iter().map(widest).sum()
 }
 
-/// Returns the size in bytes of the values of some rows from `start` on. It is additive: the size of a range is the sum
-/// of the sizes of its parts.
+/// Returns the size in bytes of the values of `length` rows from row `start` on. Sizes are additive: the size of a
+/// range is the sum of the sizes of its parts.
 ///
 /// Encoded values count with the size that they would have without the encoding.
 pub(crate) fn weight(array: &dyn Array, start: usize, length: usize) -> usize {

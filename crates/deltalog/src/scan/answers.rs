@@ -5,11 +5,11 @@
 //!   number is read from the file's footer. A condition on partition columns is evaluated on the partition values.
 //! - With a condition on other columns, [`Answers::count`] and [`Answers::count_by_partition`] read rows, and
 //!   [`Answers::min_max`] has no answer.
-//! - Bounds are returned only if they are actual values: they must be tight and without NaN, and their type must be
-//!   one whose bounds are never truncated, unlike strings and timestamps. Decimals must have at most 15 digits, because
-//!   no writer rounds these.
+//! - Bounds are returned only if they are certainly actual values. They must be tight, and their type must be one whose
+//!   bounds are never truncated and never NaN, which excludes strings, timestamps and floating-point numbers. Decimals
+//!   must have at most 15 digits, because some writers round longer ones.
 //! - Counts and bounds of all writers are used, as in every engine that answers queries from a log, because an answer
-//!   changes nothing in the table. Statements that change rows only trust statistics of this crate
+//!   changes nothing in the table. Statements that change rows only trust statistics that this crate computed
 //!   ([`crate::values::stats::is_own`]).
 
 mod extremes;
@@ -70,7 +70,7 @@ struct Condition {
     of_rows: bool,
 }
 
-/// The minimum and maximum of a column, as arrays of one value of the column's type. Both are NULL if the
+/// The minimum and the maximum of a column, each as an array with one value of the column's type. Both are NULL if the
 /// column has no values.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -101,8 +101,8 @@ impl Answers {
         Ok(self)
     }
 
-    /// Omits partitions without a row for which `predicate` is true. The result may contain other rows as well,
-    /// because this filter is for engines that apply the predicate to the answer.
+    /// Omits files that cannot contain a row for which `predicate` is true. The answer may include other rows as well,
+    /// so this is only for engines that apply the predicate to the answer.
     #[must_use]
     pub fn pruning(mut self, predicate: Predicate) -> Self {
         self.pruning = Some(predicate);
@@ -112,7 +112,7 @@ impl Answers {
     /// Returns the number of rows.
     ///
     /// # Errors
-    /// `CorruptLog` and errors of the store; if files must be opened, also errors of reading them.
+    /// `CorruptLog` and errors from the store; if files must be opened, also the errors of reading them.
     pub fn count(&self) -> Result<u64> {
         if let Some(condition) = self.condition_of_rows() {
             let rows = TableScan::new(&self.snapshot)
@@ -156,9 +156,9 @@ impl Answers {
         counts.finish()
     }
 
-    /// Returns the number of files of each partition: the partition columns and `count: Int64`, with one row for each
-    /// partition that has files which may contain a row for which the predicate is true, ordered by value with NULL
-    /// first. Reads only the log. A table without partition columns has one row.
+    /// Returns for each partition the number of files that may contain a row for which the predicate is true: the
+    /// partition columns and `count: Int64`, with one row for each partition that has such files, ordered by value with
+    /// NULL first. Reads only the log. A table without partition columns has one row.
     ///
     /// # Errors
     /// Returns the same errors as [`Answers::count`].
@@ -181,10 +181,10 @@ impl Answers {
         counts.finish()
     }
 
-    /// Returns facts about each partition with rows: the partition columns, `count: Int64`, and the minimum and
-    /// maximum of each of `columns`, ordered by partition value. A table without partition columns has one row, or
-    /// none if it is empty. Reads only the log. Returns `None` if the log does not contain exact values for
-    /// everything, because a file lacks statistics or because of a condition on other columns.
+    /// Returns facts about each partition with rows: the partition columns, `count: Int64`, and the minimum and maximum
+    /// of each of `columns`, ordered by partition value. A table without partition columns has one row, or none if it
+    /// is empty. Reads only the log. Returns `None` if the log does not contain all exact values, for example because a
+    /// file lacks statistics, or if a condition reads columns that are not partition columns.
     ///
     /// # Errors
     /// Returns the same errors as [`Answers::min_max`].

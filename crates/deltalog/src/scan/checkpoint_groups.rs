@@ -6,11 +6,11 @@
 //! - A maximum of strings may have been truncated, unless the checkpoint's writer declares it exact, and not every
 //!   writer rounds it up. The bound is therefore the greatest string that begins with this maximum. For binary
 //!   columns, an inexact maximum is ignored.
-//! - The maximum in a file's own statistics may also have been truncated, by a writer that replaces the rest by
-//!   U+FFFD. The full value may be greater than the maximum of another file. The greatest maximum is therefore always
-//!   widened, whatever its last characters are ([`above_cut_texts`]).
-//! - Bounds of floating-point columns are not used: Parquet's bounds ignore NaN, but a file may state NaN as a bound
-//!   that it does not know.
+//! - The maximum in a file's own statistics may also have been truncated, by a writer that replaces the rest with
+//!   U+FFFD. The full value may then be greater than the greatest maximum in the row group. The greatest maximum is
+//!   therefore always widened, whatever its last characters are ([`above_cut_texts`]).
+//! - Bounds of floating-point columns are not used: Parquet's bounds ignore NaN, but a file may state NaN as a bound if
+//!   it does not know the bound.
 //! - A column is used only if, according to the counts of NULLs, every file of the row group has a value for it.
 //! - A checkpoint with dates or times in the old calendar ([`crate::values::calendar`]) is not pruned.
 //! - Partition values of timestamps with a zone are not used. This crate reads a value without a zone as UTC, in
@@ -160,7 +160,7 @@ fn is_zero(count: &ArrayRef) -> bool {
 struct Leaves<'a> {
     metadata: &'a ParquetMetaData,
     group: &'a RowGroupMetaData,
-    /// The index of each column by its path. If a path occurs twice, it is the first index.
+    /// The index of each column by its path. If a path occurs twice, the first index is used.
     places: HashMap<&'a [String], usize>,
     /// The fields of the needed columns.
     fields: Fields,
@@ -187,7 +187,8 @@ impl<'a> Leaves<'a> {
     /// Returns the column at `path`; `None` if it is missing, or if a file does not have a value for it.
     fn find(&self, path: &[String]) -> Option<Leaf<'a>> {
         let index = *self.places.get(path)?;
-        // Rows that do not describe files are NULL in the column, so only they may be NULL.
+        // Rows that do not describe files are NULL in the column. If there are more NULLs than such rows, a file lacks
+        // a value.
         let nulls = self.group.columns().get(index)?.statistics()?.null_count_opt()?;
         (nulls == self.others?).then_some(())?;
         let (first, rest) = path.split_first()?;
@@ -200,7 +201,7 @@ impl<'a> Leaves<'a> {
     }
 }
 
-/// A leaf column of the checkpoint for which every file of a row group has a value.
+/// A leaf column of a checkpoint in which every file of a row group has a value.
 struct Leaf<'a> {
     metadata: &'a ParquetMetaData,
     group: &'a RowGroupMetaData,
@@ -276,8 +277,8 @@ mod tests {
     use crate::expression::predicate::{ParseMode, parse};
     use crate::protocol::{ColumnMappingMode, PrimitiveType, StructField, StructType};
 
-    /// Returns the footer of a checkpoint with one file for each of `maxima`, the files' maxima of the column `s`. If
-    /// `cut` is given, it is stated as the inexact maximum of the row group.
+    /// Returns the footer of a checkpoint that lists one file for each of `maxima`, which are the maxima of the files'
+    /// column `s`. If `cut` is given, the footer states it as the inexact maximum of the row group.
     fn footer(maxima: &[&str], cut: Option<&str>) -> ParquetMetaData {
         let of = |fields: Vec<(&str, ArrayRef)>| {
             let field = |of: &ArrayRef, name: &str| Arc::new(Field::new(name, of.data_type().clone(), true));

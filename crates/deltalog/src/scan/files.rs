@@ -1,7 +1,7 @@
 //! The file list of a snapshot as Arrow, with the requested columns and without files that cannot match a predicate.
 //!
 //! - Data that no requested column and no predicate needs is not decoded. The most expensive example is `stats`.
-//! - Pruning only drops files that cannot match, using partition values, minima, maxima and NULL counts.
+//! - Pruning uses partition values, minima, maxima and NULL counts. It only drops files that cannot match.
 
 use std::sync::Arc;
 
@@ -155,16 +155,16 @@ impl FileListing {
         Ok(self)
     }
 
-    /// Omits files as [`FileListing::predicate`] does, but ignores parts of the predicate that are not understood.
-    /// For engines that filter the rows again.
+    /// Omits files as [`FileListing::predicate`] does, but ignores parts of the predicate that are not understood. This
+    /// is for engines that filter the rows again.
     #[must_use]
     pub fn pruning(mut self, predicate: &Predicate) -> Self {
         self.predicate = Some(predicate.bind_for_pruning(self.snapshot.arrow_schema()));
         self
     }
 
-    /// Lists these files instead of the snapshot's. They must have the columns of the log, and the schema is still
-    /// the snapshot's. Files without statistics are not pruned.
+    /// Lists these files instead of the snapshot's. Their columns must be as in the log, and the schema is still the
+    /// snapshot's. If they lack the column of statistics, they are only pruned by partition values.
     #[must_use]
     pub(crate) fn given(mut self, files: Vec<RecordBatch>) -> Self {
         self.given = Some(files);
@@ -317,7 +317,7 @@ pub struct FileList {
     schema: SchemaRef,
     partitions: PartitionColumns,
     stats: StatisticsColumns,
-    /// The request to decode only the row count from the statistics.
+    /// The statistics to decode for `num_records`, which are only the row counts.
     num_records: StatisticsColumns,
     table: String,
     version: u64,
@@ -429,8 +429,8 @@ pub(super) fn partition_map(batch: &RecordBatch) -> Result<&arrow::array::MapArr
         .ok_or_else(|| Error::corrupt_log("the column 'partitionValues' does not hold maps"))
 }
 
-/// Decodes the paths. Returns the same array if no path needs decoding. Files outside of the table keep the spelling
-/// of the log.
+/// Decodes the paths. Returns the same array if no path needs decoding. The path of a file outside of the table is
+/// decoded, but otherwise left as it is in the log.
 fn decoded_paths(paths: &ArrayRef, resolver: &PathResolver) -> Result<ArrayRef> {
     let texts = paths
         .as_string_opt::<i32>()

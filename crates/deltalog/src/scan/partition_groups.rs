@@ -83,7 +83,7 @@ impl<'a> Maps<'a> {
         at(row)..at(row + 1)
     }
 
-    /// Returns the keys of `row` as one slice, and the values as another.
+    /// Returns the bytes of all keys of `row` as one slice, and the bytes of all values as another.
     fn bytes(&self, row: usize) -> (&'a [u8], &'a [u8]) {
         let entries = self.entries(row);
         let of = |texts: &'a StringArray| {

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::protocol::{DataType, MappedSchema, PartitionColumnBuilder, PrimitiveType};
 use crate::snapshot::Snapshot;
 
-/// The partition columns of a table, prepared to parse the values of many files.
+/// The partition columns of a table. Their types are looked up once, so that the values of many files can be parsed.
 #[derive(Debug, Clone)]
 pub struct PartitionColumns {
     /// The types of the columns, with the names that the log uses for them.

@@ -24,7 +24,8 @@ use crate::snapshot::Snapshot;
 use crate::values::stats::{StatsBounds, is_own, leaf_columns, without_nan};
 
 /// Returns filters that keep the files which may contain a row of `snapshot` for which `predicate` is true. Parts of
-/// the predicate that are not understood count as possibly true. The batches must have all columns of the log.
+/// the predicate that are not understood count as possibly true. The batches to which they are applied must have all
+/// columns of the log.
 ///
 /// # Errors
 /// `CorruptLog` if a partition column is not in the schema.
@@ -57,7 +58,7 @@ pub(crate) fn certain_file_filters(snapshot: &Snapshot, predicate: &Predicate) -
     Ok(file_filters(snapshot, predicate)?.into_iter().map(certain).collect())
 }
 
-/// Prunes the batches of one listing.
+/// The pruner for the batches of one listing.
 pub(super) struct Pruner {
     predicate: BoundPredicate,
     /// The leaf columns whose statistics are relevant.
@@ -98,7 +99,7 @@ impl Pruner {
         request
     }
 
-    /// Returns the filters of a replay, in order.
+    /// Returns the filters for a replay, in the order in which they apply.
     pub(super) fn filters(self) -> Vec<FileFilter> {
         let mut filters = Vec::new();
         let pruner = Arc::new(self);

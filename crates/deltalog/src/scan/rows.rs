@@ -116,7 +116,8 @@ impl PartitionRow {
         self.values.column_by_name(column).is_some()
     }
 
-    /// Returns the column with this name, which contains a row for each file that shares it.
+    /// Returns the column with this name, or `None` if there is no such column. Several files may share the column: it
+    /// has one row per file.
     pub fn column(&self, name: &str) -> Option<&arrow::array::ArrayRef> {
         self.values.column_by_name(name)
     }
@@ -162,9 +163,10 @@ pub struct RowScan {
     limit: Option<u64>,
     in_any_order: bool,
     has_views: bool,
-    /// The limits on the number of files, and on their total size, up to which the caller's thread reads them alone.
+    /// The maximum number of files, and the maximum total size in bytes, of a scan that the caller's thread reads
+    /// alone.
     small_read: (usize, u64),
-    /// The minimum number of bytes to read from a file for which threads share its columns.
+    /// Threads share the columns of a file only if at least this many bytes are read from it.
     bytes_worth_a_thread: u64,
     version: Option<u64>,
 }
@@ -216,9 +218,9 @@ impl RowScan {
             .with_resolver(snapshot.resolver().clone()))
     }
 
-    /// Finds columns in files by the names in `physical`, or by the ids of its fields (under the Parquet reader's
-    /// key) if there are ids. `physical` must have the same shape as the table's schema, as in
-    /// [`MappedSchema::physical_arrow`](crate::protocol::MappedSchema::physical_arrow).
+    /// Finds columns in files by the names in `physical`. If the fields of `physical` have ids, under the metadata key
+    /// that the Parquet reader uses, finds columns by these ids instead. `physical` must have the same shape as the
+    /// table's schema, as in [`MappedSchema::physical_arrow`](crate::protocol::MappedSchema::physical_arrow).
     ///
     /// If ids are required, a file without any field id is refused (protocol, "Reader Requirements for Column
     /// Mapping").
@@ -292,7 +294,7 @@ impl RowScan {
         self
     }
 
-    /// Applies the settings that a scan of a table shares with its tasks. `None` stands for the default.
+    /// Applies the settings that a scan of a table shares with its tasks. `None` means the default.
     #[must_use]
     pub(super) fn with_settings(
         mut self,
@@ -343,9 +345,9 @@ impl RowScan {
         self
     }
 
-    /// Returns strings and bytes at every nesting level as Arrow views (`Utf8View`, `BinaryView`), which
-    /// avoids copying them. Variants are unchanged, and so are the keys of maps, because some engines look them up
-    /// only if they are no views.
+    /// Returns strings and bytes at every nesting level as Arrow views (`Utf8View`, `BinaryView`), which avoids copying
+    /// them. Variants are unchanged, and so are the keys of maps, because some engines cannot look up keys that are
+    /// views.
     #[must_use]
     pub fn with_view_types(mut self) -> Self {
         self.has_views = true;

@@ -18,8 +18,8 @@ pub struct ScanSize {
     pub files: u64,
     /// The total size of the files in bytes.
     pub bytes: u64,
-    /// The number of rows in the files that are not deleted, whether the predicate is true for them or not. `None`
-    /// if the log lacks the number of rows of a file.
+    /// The number of rows in the files, without deleted rows. Rows for which the predicate is not true count as well.
+    /// `None` if the log lacks the number of rows of a file.
     pub rows: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ impl TableScan {
     /// ```
     ///
     /// # Errors
-    /// `InvalidArgument` for a predicate that does not match the schema; `CorruptLog` and errors of the store.
+    /// `InvalidArgument` for a predicate that does not match the schema; `CorruptLog` and errors from the store.
     pub fn size(&self) -> Result<ScanSize> {
         self.bound_predicate()?;
         let columns = [ListColumn::Size, ListColumn::NumRecords, ListColumn::DeletionVector];

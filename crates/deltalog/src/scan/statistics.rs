@@ -3,8 +3,8 @@
 //!
 //! - The log uses physical names; the results have logical names.
 //! - Statistics of old files may have a narrower type. Their values are also valid in the wider type, with one
-//!   exception: the shortest decimal text of a float, such as `1.1`, stands for a different number when it is read as
-//!   a double. The bounds of a column that was widened from `float` to `double` are therefore loosened.
+//!   exception: the shortest decimal text of a float, such as `1.1`, is a different number when it is read as a double.
+//!   The bounds of a column that was widened from `float` to `double` are therefore loosened.
 //! - If no column is renamed or was widened from `float`, nothing is copied.
 
 use std::sync::Arc;
@@ -116,8 +116,8 @@ impl StatisticsColumns {
             _ => renamed(&stats, &self.fields)?,
         };
         self.formerly_float.iter().try_fold(stats, |stats, column| {
-            // The stored float is the one that is nearest to the bound's text, or a neighbor of it, because the text
-            // is rounded twice.
+            // The text of the bound is rounded twice: to a double, and then to a float. The result may therefore be a
+            // neighbor of the stored float.
             let stats = with_leaf(&stats, "minValues", column.parts(), |bound| {
                 f64::from((bound as f32).next_down())
             })?;

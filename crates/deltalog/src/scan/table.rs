@@ -192,14 +192,15 @@ impl TableScan {
     pub(super) fn listing(&self) -> Result<FileListing> {
         let listing = FileListing::new(&self.snapshot);
         match &self.predicate {
-            // The file list has no statistics of row ids, because files may store the row ids themselves.
+            // The predicate may refer to row ids, which are not columns of the file list. `pruning` ignores such
+            // conditions, whereas `predicate` would refuse them.
             Some(predicate) if self.row_ids => Ok(listing.pruning(predicate)),
             Some(predicate) => listing.predicate(predicate),
             None => Ok(listing),
         }
     }
 
-    /// Creates a scan of rows without the predicate, the order and the limit.
+    /// Creates the scan of rows, to which the predicate, the order and the limit are not applied yet.
     pub(super) fn scan(&self) -> Result<RowScan> {
         let mut scan = RowScan::of(&self.snapshot)?;
         if let Some(columns) = &self.columns {

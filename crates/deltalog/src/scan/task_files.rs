@@ -34,7 +34,7 @@ pub(super) struct TaskFile {
     pub(super) rows: Option<u64>,
 }
 
-/// Optional properties of files that are listed as well.
+/// Which optional properties of the files are listed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Listed {
     pub(super) row_ids: bool,

@@ -151,11 +151,11 @@ impl ScanTask {
     /// # Errors
     /// Returns `InvalidArgument` for any other string, including one from another version of this crate.
     pub fn from_json(json: &str) -> Result<Self> {
-        check_format(json, "a task of a scan", Self::FORMAT)?;
+        check_format(json, "a scan task", Self::FORMAT)?;
         serde_json::from_str(json).map_err(|error| {
-            Error::invalid_argument("the text is not a task of a scan")
+            Error::invalid_argument("the string is not a serialized ScanTask")
                 .with_source(error)
-                .with_hint("pass what to_json has returned")
+                .with_hint("pass a string that ScanTask.to_json returned")
         })
     }
 
@@ -164,9 +164,8 @@ impl ScanTask {
     /// # Errors
     /// Returns `InvalidArgument` if the task cannot be represented in JSON.
     pub fn to_json(&self) -> Result<String> {
-        serde_json::to_string(self).map_err(|error| {
-            Error::invalid_argument("the task of the scan cannot be serialized").with_source(error)
-        })
+        serde_json::to_string(self)
+            .map_err(|error| Error::invalid_argument("the scan task cannot be serialized").with_source(error))
     }
 
     /// Returns the location of the table.
@@ -184,8 +183,8 @@ impl ScanTask {
         self.files.iter().fold(0, |sum, file| sum.saturating_add(file.size))
     }
 
-    /// Returns the number of rows in the files that are not deleted, whether the predicate is true for them or not.
-    /// Returns `None` if the log does not state the number for all files.
+    /// Returns the number of rows in the files, without deleted rows. Rows for which the predicate is not true count as
+    /// well. Returns `None` if the log does not state the number for all files.
     pub fn num_rows(&self) -> Option<u64> {
         self.rows
     }

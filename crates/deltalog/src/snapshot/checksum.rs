@@ -73,7 +73,7 @@ impl Snapshot {
     /// Returns the checksum of this version, or of an earlier version if all commits since then are in memory.
     ///
     /// # Errors
-    /// Errors of the store.
+    /// Errors from the store.
     pub(crate) fn known_checksum(&self) -> Result<Option<KnownChecksum>> {
         let is_doubtful = |version| is_checksum_doubted(self.storage(), version);
         if let Some(checksum) = self.derived_checksum() {
@@ -84,7 +84,8 @@ impl Snapshot {
         {
             return Ok(Some(KnownChecksum { checksum: checksum.clone(), since: Vec::new() }));
         }
-        // The wrong number was probably carried over from the previous checksum.
+        // If this version's checksum is wrong, the earlier one is probably wrong, too, because wrong numbers are
+        // carried over.
         if self.0.facts.is_checksum_wrong.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -94,7 +95,7 @@ impl Snapshot {
         let state = &self.0.state;
         let mut since: Vec<_> = state.commits().filter(|commit| commit.version > version).cloned().collect();
         since.reverse();
-        // A compaction does not show the individual commits.
+        // If a compaction was read instead of commits, the individual commits are not known.
         if since.len() as u64 != self.version() - version {
             return Ok(None);
         }
@@ -117,11 +118,11 @@ impl Snapshot {
         is_own.then_some(checksum)
     }
 
-    /// Compares the checksum of this version with the number of its live files, as counted. If the numbers differ,
-    /// checksums of later commits are not derived from this checksum.
+    /// Compares the checksum of this version with `files`, the counted number of live files. If the numbers differ,
+    /// this checksum is ignored, and no checksums of later commits are derived from it.
     ///
     /// # Errors
-    /// Errors of the store.
+    /// Errors from the store.
     pub(crate) fn compare_checksum_with(&self, files: u64) -> Result<()> {
         let Some(recorded) = self.checksum()?.map(|checksum| checksum.num_files) else { return Ok(()) };
         if recorded != files {
@@ -130,7 +131,7 @@ impl Snapshot {
                 version = self.version(),
                 recorded,
                 files,
-                "a checksum file has another number of files than its version, and is ignored"
+                "a checksum file is ignored: its number of files differs from the version's"
             );
             self.0.facts.is_checksum_wrong.store(true, Ordering::Relaxed);
         }

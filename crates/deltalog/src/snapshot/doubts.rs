@@ -1,10 +1,11 @@
 //! The tables in which a checksum file turned out to be wrong.
 //!
-//! Checksums are derived from earlier ones, so the checksums of other versions may be wrong as well, and so may those
-//! that are being derived at this moment. If the files of a version were counted, only its own checksum is right.
+//! Checksums are derived from earlier ones, so the checksums of other versions may be wrong as well, even checksums
+//! that are being derived at this moment. After the files of one version were counted, only the checksum of that
+//! version is certainly right.
 //!
-//! - All handles of a table in this process share the doubt, also those that were opened before. So does a table that
-//!   replaces it, until its versions are newer.
+//! - All handles of a table in this process share the doubt, including handles that were opened before. If another
+//!   table replaces this one, the doubt also applies to it, until its versions are newer.
 //! - Only the newest doubts are kept. If one is forgotten, the next checkpoint counts the files again.
 
 use std::collections::VecDeque;
@@ -13,14 +14,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::runtime::per_process::PerProcess;
 use crate::storage::Storage;
 
-/// The maximum number of tables that are kept.
+/// The maximum number of tables with doubts that are kept.
 const MOST_TABLES: usize = 64;
 
 static DOUBTS: PerProcess<Mutex<VecDeque<Doubt>>> = PerProcess::new();
 
 /// The versions of a table whose checksums may be wrong.
 struct Doubt {
-    /// It keeps the store open, whose id is an address that another store could have otherwise.
+    /// The table. Its store is kept open, because the id of a store is an address in memory: after the store was
+    /// closed, another store could get the same id.
     table: Storage,
     newest: u64,
     /// The version whose files were counted.
@@ -81,7 +83,7 @@ mod tests {
         doubt_checksums(&table, 2, 1);
         assert_eq!(doubted(&table), [true, false, false, false]);
         drop(table);
-        // An allocator soon uses memory again that was freed.
+        // An allocator soon reuses memory that was freed.
         for _ in 0..100 {
             assert_eq!(doubted(&open()), [false; 4]);
         }

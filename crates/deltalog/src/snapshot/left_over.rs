@@ -91,7 +91,7 @@ impl LeftOver {
         self.own.lock().unwrap_or_else(PoisonError::into_inner).newest
     }
 
-    /// Keeps a checksum that was derived, instead of the one of another version.
+    /// Keeps the checksum that was derived for `version`, and forgets the one that was kept before.
     pub(crate) fn keep_checksum(&self, version: u64, checksum: &VersionChecksum) {
         *self.derived.lock().unwrap_or_else(PoisonError::into_inner) = Some((version, checksum.clone()));
     }

@@ -100,7 +100,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// `NotATable`, `VersionNotFound`, `CorruptLog`, `Unsupported` for a feature that readers must support, and
-    /// errors of the store.
+    /// errors from the store.
     pub fn open(storage: &Storage, version: Option<u64>) -> Result<Self> {
         let builder = SnapshotBuilder::new(storage);
         version.into_iter().fold(builder, SnapshotBuilder::version).open()
@@ -203,7 +203,7 @@ impl Snapshot {
     /// Returns the time at which this version was committed, in milliseconds since the epoch.
     ///
     /// # Errors
-    /// Errors of the store.
+    /// Errors from the store.
     pub fn timestamp_ms(&self) -> Result<i64> {
         self.commit_times(Some(self.version()))?.of(self.version())
     }
@@ -212,7 +212,7 @@ impl Snapshot {
     /// a commit's time is recorded.
     ///
     /// # Errors
-    /// `CorruptLog` for invalid properties, and errors of the store.
+    /// `CorruptLog` for invalid properties, and errors from the store.
     #[doc(hidden)]
     pub fn commit_times(&self, end: Option<u64>) -> Result<CommitTimes> {
         open::commit_times(&self.0.source, &self.0.state, &self.0.facts.protocol, &self.0.facts.metadata, end)
@@ -221,7 +221,7 @@ impl Snapshot {
     /// Returns at most `limit` commits up to this version, newest first. Commits that were cleaned up are left out.
     ///
     /// # Errors
-    /// `CorruptLog`, and errors of the store.
+    /// `CorruptLog`, and errors from the store.
     pub fn history(&self, limit: Option<usize>) -> Result<Vec<HistoryEntry>> {
         history(self, &self.commit_times(Some(self.version()))?, limit)
     }
@@ -271,7 +271,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the `commitInfo` of `version`, if its commit was read. It is empty if the writer has not recorded any.
+    /// Returns the `commitInfo` of `version`, or `None` if its commit was not read. It is empty if the writer did not
+    /// record one.
     pub(crate) fn known_commit_info(&self, version: u64) -> Option<CommitInfo> {
         let commit = self.0.state.commits().find(|commit| commit.version == version)?;
         Some(commit.commit_info.clone().unwrap_or_default())
@@ -381,7 +382,7 @@ impl Snapshot {
     /// Returns the progress of an application, if it has recorded any. Protocol: "Transaction Identifiers".
     ///
     /// # Errors
-    /// `CorruptLog`, and errors of the store.
+    /// `CorruptLog`, and errors from the store.
     pub fn app_transaction(&self, app_id: &str) -> Result<Option<SetTransaction>> {
         Ok(self.app_transactions()?.into_iter().find(|transaction| transaction.app_id == app_id))
     }
@@ -389,7 +390,7 @@ impl Snapshot {
     /// Returns the newest recorded progress of each application.
     ///
     /// # Errors
-    /// `CorruptLog`, and errors of the store.
+    /// `CorruptLog`, and errors from the store.
     pub fn app_transactions(&self) -> Result<Vec<SetTransaction>> {
         let transaction = |action| match action {
             Action::Txn(transaction) => Some(transaction),
@@ -401,7 +402,7 @@ impl Snapshot {
     /// Returns the configuration of each metadata domain that was not removed. Protocol: "Domain Metadata".
     ///
     /// # Errors
-    /// `CorruptLog`, and errors of the store.
+    /// `CorruptLog`, and errors from the store.
     pub fn domain_metadata(&self) -> Result<Vec<DomainMetadata>> {
         let domain = |action| match action {
             Action::DomainMetadata(domain) => Some(domain),

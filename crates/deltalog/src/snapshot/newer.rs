@@ -3,9 +3,9 @@
 //! - To find the newest version, the log is always listed from the snapshot's own checkpoint on, and everything that is
 //!   still valid is reused ([`LogSegment::newer_in`]). If the newest version has a newer checkpoint, the commits before
 //!   that checkpoint are dropped.
-//! - The commit of the snapshot must still be the same object in the store. Otherwise, either the table was replaced,
-//!   or a clean-up has deleted the version. In that case the newest version is opened from scratch, and its metadata
-//!   shows whether this is still the same table.
+//! - The commit of the snapshot must still be the same object in the store. If it is not, the table may have been
+//!   replaced, or a clean-up has deleted the version. Unless the listing shows that the table was replaced, the newest
+//!   version is then opened from scratch, and its metadata shows whether this is still the same table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::log::replay::Commit;
 use crate::log::{CommitFile, LogSegment, Look, Newer, NewerVersions, StagedCommit};
 
 impl Snapshot {
-    /// Returns the newest version, or a clone of `self` if it is the newest. This takes one listing, and reading the
-    /// new commits.
+    /// Returns the newest version, or a clone of `self` if it is the newest. Makes one listing and reads the new
+    /// commits.
     ///
     /// If a catalog manages the table, the published versions and those that the catalog has already reported are
     /// considered.
@@ -31,7 +31,8 @@ impl Snapshot {
         self.refresh_from(&self.0.source)
     }
 
-    /// Refreshes the snapshot, with the commits that the table's catalog has accepted but not yet published.
+    /// Refreshes the snapshot of a table that a catalog manages. `staged` are the commits that the catalog has accepted
+    /// but not yet published.
     ///
     /// # Errors
     /// Returns the same errors as [`SnapshotBuilder::open`](crate::SnapshotBuilder::open).
@@ -77,8 +78,8 @@ impl Snapshot {
     /// Opens the newest version of the table that is now at this location. If the listed commits still have the same
     /// sizes and times, reuses what was read for this version.
     ///
-    /// This takes one listing, and reading the commits that are new. Unlike [`Snapshot::refresh`], it also opens a
-    /// table that was dropped and created again.
+    /// Makes one listing and reads the new commits. Unlike [`Snapshot::refresh`], this method also opens a table that
+    /// was dropped and created again.
     ///
     /// # Errors
     /// Returns the same errors as [`Snapshot::open`].
@@ -169,8 +170,8 @@ impl Snapshot {
     /// with the same rows, protocol and metadata, for example after an OPTIMIZE. Returns a clone of `self` if `version`
     /// is not newer.
     ///
-    /// Changes made by other writers after `version` are not included, unless a clean-up of the log has deleted all
-    /// such versions. Then the newest version is returned.
+    /// Changes that other writers made after `version` are not included. There is one exception: if a clean-up of the
+    /// log has deleted all versions without such changes, the newest version is returned.
     ///
     /// # Errors
     /// Returns the same errors as [`Snapshot::refresh`] and [`Snapshot::at_version`].
@@ -189,11 +190,11 @@ impl Snapshot {
     }
 
     /// Returns the last version up to which there are no changes by other writers since version `seen`. The caller has
-    /// committed the versions `own`. If the caller has read the rows of `seen`, an overwrite may replace the returned
+    /// committed the versions `own`. A caller that has read the rows of `seen` may therefore overwrite the returned
     /// version.
     ///
     /// # Errors
-    /// Errors of the store, and `CorruptLog`.
+    /// Errors from the store, and `CorruptLog`.
     #[doc(hidden)]
     pub fn unchanged_since(&self, seen: u64, own: &[u64]) -> Result<u64> {
         let mut last = seen;

@@ -50,7 +50,7 @@ impl SnapshotBuilder {
         self
     }
 
-    /// Opens the newest version that was committed at or before `timestamp_ms`, milliseconds since the epoch.
+    /// Opens the newest version that was committed at or before `timestamp_ms`, in milliseconds since the epoch.
     #[must_use]
     pub fn timestamp_ms(mut self, timestamp_ms: i64) -> Self {
         self.timestamp_ms = Some(timestamp_ms);
@@ -156,7 +156,7 @@ impl Source {
             staged.windows(2).find(|pair| matches!(pair, [a, b] if a.version() == b.version()))
         {
             let version = pair.first().map_or(0, StagedCommit::version);
-            return Err(Error::invalid_argument(format!("two staged commits are of version {version}"))
+            return Err(Error::invalid_argument(format!("two staged commits have version {version}"))
                 .in_table(storage.url()));
         }
         let storage = storage.holding(staged.iter().filter_map(StagedCommit::inline_file));
@@ -240,8 +240,9 @@ impl Snapshot {
         Ok(Self::of(source.clone(), state, Arc::new(facts)))
     }
 
-    /// Returns this version with the protocol and metadata in `header`. A statement that changes the schema uses it to
-    /// read and write rows with the new schema. The log has no such version; transactions are based on `self`.
+    /// Returns this version with the protocol and metadata in `header`. A statement that changes the schema uses the
+    /// result to read and write rows with the new schema. The log has no such version; transactions are based on
+    /// `self`.
     ///
     /// # Errors
     /// `CorruptLog` for an invalid schema.
@@ -260,8 +261,8 @@ impl Facts {
     ) -> Result<Self> {
         let mode = ColumnMappingMode::of(&protocol, &metadata)?;
         let schema = metadata.schema()?;
-        // If the table has dropped the feature, none of its files has an older type any more, so the recorded type
-        // changes have no meaning.
+        // Type changes are only checked if the table has the feature. After the feature was dropped, none of the
+        // table's files has an older type, so recorded type changes have no meaning.
         let widening = [TableFeature::TypeWidening, TableFeature::TypeWideningPreview];
         if protocol.reader_features().iter().any(|feature| widening.contains(feature)) {
             schema.check_type_changes()?;

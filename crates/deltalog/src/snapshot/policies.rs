@@ -23,8 +23,8 @@ impl Snapshot {
     /// Returns how long commits are kept if dropping a feature truncates the history:
     /// `delta.dropFeatureTruncateHistory.retentionDuration`, or 24 hours if it is not set, but never less than an hour.
     ///
-    /// The minimum protects a writer that pauses between reading a version and creating the next one. If another writer
-    /// has committed that next version and a clean-up has deleted it in the meantime, the version would seem free, and
+    /// The minimum protects a writer that pauses between reading a version and creating the next one. During the pause,
+    /// another writer may commit that next version, and a clean-up may then delete it. The version would seem free, and
     /// the other writer's commit would be lost. The JVM implementation has no minimum; its documentation says that the
     /// time must be longer than the longest transaction.
     ///
@@ -51,7 +51,7 @@ impl Snapshot {
         ensure_removable(self.metadata()).map_err(|error| self.located(error))
     }
 
-    /// Returns whether rows of the table are deleted by deletion vectors.
+    /// Returns whether rows of the table are deleted with deletion vectors.
     ///
     /// # Errors
     /// `CorruptLog` for properties that contradict each other.

@@ -1,8 +1,8 @@
 //! Keeps the newest snapshots of the tables that this process has opened, and shares them among all readers.
 //!
-//! Opening such a table again takes a listing of its log and reading the commits since then, instead of reading all its
-//! commits; see [`Snapshot::reopen`]. If the caller accepts a version of a certain age, it may take no request at all;
-//! see [`Table::recent_snapshot`].
+//! Opening such a table again only lists its log and reads the commits since then, instead of all its commits; see
+//! [`Snapshot::reopen`]. If the caller accepts a version of a certain age, opening it may even make no request; see
+//! [`Table::recent_snapshot`].
 //!
 //! - The number of snapshots and their total memory are limited. The least recently used ones are dropped first.
 //! - A snapshot in the registry has no open files and is never returned itself. Callers get copies, which open files
@@ -36,7 +36,8 @@ fn registry() -> MutexGuard<'static, Registry<Key, Table>> {
 #[derive(Clone, PartialEq, Eq)]
 struct Key {
     url: String,
-    /// The store with its options, credentials and environment, and the commit coordinator. An entry keeps them open.
+    /// The id of the store (`Storage::store_id`), which depends on its options, credentials and commit coordinator. The
+    /// entry keeps the store open, so that no other store gets the same id.
     store: (usize, usize),
     roots: Vec<Url>,
 }

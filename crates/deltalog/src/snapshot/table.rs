@@ -9,10 +9,12 @@
 //!                 └── refresh behind, one at a time
 //! ```
 //!
-//! - The kept snapshot never goes back to an older version of the same table. If another table, or an older copy of the
-//!   same table, is put at the location, the handle follows it, but it never returns to a state before that.
-//! - If a background refresh fails, the kept snapshot only gets older. A later call then refreshes it itself and
-//!   returns the error. If the table was dropped or replaced, the next call does this immediately.
+//! - The kept snapshot never goes back to an older version of the same table, with one exception: if another table, or
+//!   an older copy of the same table, is put at the location, a handle that [`Table::at_place`] has created follows it.
+//!   Even such a handle never returns to a state before that.
+//! - If a background refresh fails, the kept snapshot only gets older. Once it is too old for a call, the call
+//!   refreshes it itself and returns the error. If the table was dropped or replaced, the next call does this
+//!   immediately.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -69,7 +71,7 @@ impl Table {
     /// Returns whether there is a table at the location, readable or not. This takes one listing.
     ///
     /// # Errors
-    /// Errors of the store.
+    /// Errors from the store.
     pub fn exists(storage: &Storage) -> Result<bool> {
         is_table(storage)
     }
@@ -111,7 +113,7 @@ impl Table {
         Self(Arc::new(Shared { environment: environment.clone(), is_place: false, kept }))
     }
 
-    /// Returns the newest version. This takes one listing, and reading the new commits.
+    /// Returns the newest version. Makes one listing and reads the new commits.
     ///
     /// # Errors
     /// Returns the same errors as [`Snapshot::refresh`].
@@ -121,15 +123,16 @@ impl Table {
 
     /// Returns a version that was the newest one at most `max_age` ago.
     ///
-    /// If the kept version is recent enough, no request is made. With a [`Background`](crate::Background), a newer
-    /// version is then looked for in the background. Otherwise, this does the same as [`Table::snapshot`].
+    /// If the kept version is recent enough, it is returned without a request, and a [`Background`](crate::Background),
+    /// if there is one, looks for a newer version. If the kept version is too old, this does the same as
+    /// [`Table::snapshot`].
     ///
     /// # Errors
     /// Returns the same errors as [`Snapshot::refresh`].
     pub fn recent_snapshot(&self, max_age: Duration) -> Result<Snapshot> {
         let now_ms = self.0.environment.now_ms();
         let mut kept = self.0.kept();
-        // If the clock was set back, the recorded time is useless.
+        // If the clock was set back, the recorded time is in the future and shows no age.
         let age_ms = kept.checked_ms.and_then(|checked| u128::try_from(now_ms.checked_sub(checked)?).ok());
         if max_age.is_zero() || age_ms.is_none_or(|age| age > max_age.as_millis()) {
             drop(kept);
@@ -204,8 +207,8 @@ impl Shared {
                 }
             })?;
             let is_unchanged = is_same_version(&kept.snapshot, &before);
-            // Another thread has refreshed in the meantime. If the location now has another table, or an older copy of
-            // this one, it is not known which of the two states is newer, so look again.
+            // If another thread has changed the kept snapshot since then, the location may now have another table, or
+            // an older copy of this one. It is not known which of the two states is newer, so look again.
             let has_gone_on = is_same(&kept.snapshot, &newest) && kept.snapshot.version() >= before.version();
             if self.is_place && !is_unchanged && !has_gone_on {
                 continue;

@@ -105,7 +105,8 @@ pub(super) async fn noted<T>(request: impl Future<Output = T>) -> (T, Option<Box
     LAST.scope(RefCell::default(), noting).await
 }
 
-/// Records a failure for the call of this crate that has sent the request, if there is one.
+/// Records a failure for the call of this crate that has sent the request. Does nothing if the request is not part of a
+/// call of this crate.
 #[cfg(feature = "_cloud")]
 pub(super) fn note(note: Note) {
     let _ = LAST.try_with(|last| last.replace(Some(Box::new(note))));
@@ -193,14 +194,14 @@ impl Failure {
         self.refusal().and_then(|refusal| refusal.code.as_deref()).unwrap_or_default()
     }
 
-    /// Returns whether the object does not exist. If the whole bucket is missing, it is unknown whether the object
-    /// exists.
+    /// Returns whether the object does not exist. Returns false if the whole bucket is missing, because this may only
+    /// mean that the location is wrong.
     pub(super) fn is_missing(&self) -> bool {
         matches!(self.error, object_store::Error::NotFound { .. }) && !is_bucket_missing(self.code())
     }
 
-    /// Returns whether the object already existed when it was to be created. A conflict with another request does not
-    /// prove that.
+    /// Returns whether the object already existed when it was to be created. Returns false for a mere conflict with
+    /// another request, because that does not prove that the object exists.
     pub(super) fn is_existing(&self) -> bool {
         matches!(self.error, object_store::Error::AlreadyExists { .. })
             && self.refusal().is_none_or(|refusal| refusal.status != 409 || names_existing(self.code()))
@@ -231,7 +232,7 @@ impl Failure {
         if let Some(Interrupted) = source_of(&error) {
             return Interrupted.into();
         }
-        // The provider's own error becomes the source, without the wrapper around it.
+        // If a credential provider has failed, its own error is returned, without the wrapper around it.
         let error = match error {
             object_store::Error::Generic { store, source } => match source.downcast::<ProviderFailure>() {
                 Ok(failure) => return failure.0,
@@ -397,8 +398,9 @@ impl Refusal {
                 Verdict::new(Unavailable, "the store asks for fewer requests")
                     .hint("try again later, or with fewer processes at once")
             }
-            // The same request would be refused again. A proxy that does not understand the request sends no code.
-            // DynamoDB's codes with this ending may be about the requests of other clients, so they are excluded.
+            // The same request would be refused again. Two kinds of responses are excluded: those without a code,
+            // because they come from a proxy that does not understand the request, and those with a code of DynamoDB
+            // (ending with "Exception"), because they may be about the requests of other clients.
             (400, code) if !code.is_empty() && code != "RequestTimeout" && !code.ends_with("Exception") => {
                 Verdict::new(InvalidArgument, "the store refused the request as invalid")
                     .hint("check the location and the storage options")
@@ -469,7 +471,8 @@ fn is_bucket_missing(code: &str) -> bool {
     matches!(code, "NoSuchBucket" | "ContainerNotFound" | "FilesystemNotFound")
 }
 
-/// Azure responds with status 409 where other stores respond with 412.
+/// Returns whether `code`, in a response with status 409, means that the object exists. Azure sends this status where
+/// other stores send 412.
 fn names_existing(code: &str) -> bool {
     matches!(code, "BlobAlreadyExists" | "PathAlreadyExists")
 }

@@ -123,7 +123,6 @@ mod descriptors {
 
     /// The flags with which files are opened. With them, opening a pipe that has no writer does not block, and opening
     /// a terminal does not make it the process's own terminal.
-    /// process's own terminal.
     const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
     /// Entering a directory does not require the permission to list it.
@@ -132,8 +131,8 @@ mod descriptors {
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     const ENTER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-    /// Determines whether a failure is due to a link. Depending on the system, the error is then `ELOOP`, `EMLINK` or
-    /// `ENOTDIR`.
+    /// Converts the error of opening `name` in `directory`: to [`Refused::Link`] if `name` is a link, and otherwise to
+    /// an I/O error. For a link, the system returns `ELOOP`, `EMLINK` or `ENOTDIR`.
     fn refused(directory: impl AsFd, name: &Path, error: Errno) -> io::Error {
         let is_link = matches!(error, Errno::LOOP | Errno::MLINK | Errno::NOTDIR)
             && statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
@@ -142,7 +141,11 @@ mod descriptors {
     }
 
     impl Place {
-        /// Opens the directory of the file, unless there is a link on the way to it.
+        /// Opens the directory of the file, and returns it with the file's name. Returns `None` if the file is not
+        /// beneath the root.
+        ///
+        /// # Errors
+        /// [`Refused::Link`] if there is a link between the root and the file; errors of the file system.
         fn directory(&self) -> io::Result<Option<(OwnedFd, &Path)>> {
             let Some((directories, last)) = self.split() else { return Ok(None) };
             let mut directory = openat(CWD, self.root(), ENTER, Mode::empty())?;

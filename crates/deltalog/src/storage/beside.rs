@@ -1,8 +1,10 @@
-//! Writes files that accompany the commits of a log: checkpoints, `_last_checkpoint`, checksums and compactions.
+//! Writes files that accompany the commits of a log: checkpoints, `_last_checkpoint`, checksums, compactions and
+//! manifests.
 //!
-//! The directories of a table are only created for commits and data files. The files here are written after a commit,
-//! perhaps in the background, when the program may already have deleted the table. Writing them must not bring the
-//! table back. The only directory that is created here is one inside a log (`_delta_log/_sidecars`).
+//! Most of these files may be written in the background, when the program may already have deleted the table. Writing
+//! them must not bring the table back, so they are only written to existing directories. There are two exceptions: a
+//! directory inside an existing log is created (`_delta_log/_sidecars`), and so are the directories of manifests, which
+//! are written before the commit returns ([`Storage::publish_file`]).
 
 use std::io::Write;
 

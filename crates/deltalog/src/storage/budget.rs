@@ -3,9 +3,9 @@
 //!
 //! - The budget counts the bytes that readers hold or have requested: ranges that are read ahead according to a plan.
 //!   It does not count bytes that were already returned, footers, and reads without a plan.
-//! - A reader that holds memory never waits for more, because another reader may be waiting in the same way. A reader
-//!   that holds none waits briefly, because other readers usually finish soon. After that, it reads without a share of
-//!   the budget, but in the smallest possible pieces ([`Budget::overdraw`]). This prevents deadlocks, even if the
+//! - A reader that holds memory never waits for more, because other readers may be waiting for its memory. A reader
+//!   that holds none waits briefly, because other readers usually finish soon. After that, it reads although the budget
+//!   is used up, but in the smallest possible pieces ([`Budget::overdraw`]). This prevents deadlocks, even if the
 //!   consumer of a scan pauses for hours, and each reader exceeds the budget by at most one such piece.
 //! - A single read that is larger than the whole budget is allowed if no other memory is held.
 //! - A forked child process starts with an unused budget, because it never releases memory that its parent held.

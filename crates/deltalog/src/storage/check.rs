@@ -10,13 +10,13 @@ use super::remote::Remote;
 use super::{PutOutcome, Storage};
 use crate::error::{Error, ErrorKind, Result};
 
-/// How many times a create is sent again if there is no response.
+/// How many times a create is tried if there is no response.
 const TRIES: usize = 4;
 
 impl Storage {
     /// Checks that the store can hold tables: creates a file, makes sure that it cannot be created again, and deletes
-    /// it. The file is in the table's root, under a new name that readers ignore. If there is a coordinator, only the
-    /// coordinator has to respond, because the store may then replace files.
+    /// it. The file is in the table's root, under a new name that readers ignore. If there is a coordinator, also
+    /// checks that it responds. In this case, the store may replace files, because the coordinator decides commits.
     ///
     /// # Errors
     /// `Unsupported` for a store that ignores the condition of a put; `Unavailable`, `PermissionDenied`.
@@ -44,7 +44,8 @@ impl Storage {
         store.prove().map_err(|failure| self.error("", failure))
     }
 
-    /// Creates a file with a new name twice, and deletes it. Returns the outcomes of both creates.
+    /// Creates a file with a new name twice, and deletes it. Returns the outcome of the check, and the outcome of the
+    /// deletion.
     fn try_creates(&self) -> (Result<()>, Result<()>) {
         let path = format!(".deltalog-check-{}", Uuid::new_v4());
         (self.check_at(&path), self.delete(&path))
@@ -65,7 +66,7 @@ impl Storage {
         }
     }
 
-    /// Creates a file. Returns whether it already existed.
+    /// Creates a file, unless it exists. If there is no response, tries again.
     fn create_for_check(&self, path: &str, content: &'static str) -> Result<PutOutcome> {
         let mut last = None;
         for _ in 0..TRIES {

@@ -7,9 +7,9 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::ranges::joined;
 
-/// Returns the ranges of the leaf columns `leaves` in each of the row groups `groups`. If a `selection` is given, whose
-/// positions count the rows of these groups, pages without selected rows are left out, provided that the locations of
-/// pages are known.
+/// Returns the ranges of the leaf columns `leaves` in each of the row groups `groups`. The positions in `selection`
+/// count only the rows of these groups. If it is given, pages without selected rows are left out, provided that the
+/// page locations are known.
 pub(crate) fn column_ranges(
     metadata: &ParquetMetaData,
     groups: &[usize],
@@ -65,8 +65,8 @@ mod tests {
 
     use super::*;
 
-    /// Creates two row groups of 100 rows, in pages of 10 rows, with a column of numbers and a column of strings with a
-    /// dictionary.
+    /// Returns the metadata of a file that has two row groups of 100 rows in pages of 10 rows. Its columns are numbers
+    /// without a dictionary and strings with one.
     fn metadata() -> ArrowReaderMetadata {
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..200));
         let texts: ArrayRef =

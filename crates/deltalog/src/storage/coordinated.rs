@@ -30,8 +30,8 @@
 //!   if `N.json` exists (step 1). So only the newest entry can lack its file, and a listing copies that file before it
 //!   lists.
 //! - **A lost response does no harm.** The name of T(N) is unique to this attempt, so if E(N) contains it, this writer
-//!   has put the entry. If neither the put nor the query after it gets a response, the outcome is unknown, and the
-//!   commit rule (`commit::put`) reads `N.json` back, with recovery.
+//!   has put the entry. If neither the put nor the query after it gets a response, the outcome is unknown. The writer
+//!   (`commit::put`) then reads `N.json` back, which also recovers it.
 //! - **Recovery may happen several times, even concurrently.** It always creates the same content, and completes the
 //!   entry only if the entry still contains the same T(N). T(N) is only deleted when E(N) is complete, and then
 //!   `N.json` exists. A recovery that does not find T(N) looks for `N.json` again.
@@ -56,8 +56,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::log_name::{LOG_DIRECTORY, LogFileName};
 use crate::runtime::interrupt;
 
-/// The maximum number of attempts to put an entry or a file that turns out to be missing afterwards. After that, the
-/// commit rule repeats the whole commit.
+/// The maximum number of attempts to put an entry or a file. An attempt is repeated if the entry or the file cannot be
+/// found after the put. When all attempts have failed, `commit::put` reads the commit back, and puts it again if it is
+/// missing.
 const TRIES: u32 = 3;
 /// The pause after the first attempt to put an entry or a file. It doubles after each further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -87,7 +88,7 @@ enum Claim {
 }
 
 impl Storage {
-    /// Returns the same table, with commits that are decided by `coordinator`.
+    /// Returns the same table, but lets `coordinator` decide its commits.
     ///
     /// All writers of the table must use the same coordinator. Readers must use it, too, to see a commit whose writer
     /// has died before copying it to the log. In that case the reader copies it, which requires permission to write.
@@ -144,8 +145,7 @@ impl Storage {
         self.coordinated_by(coordinator, &scheme, false)
     }
 
-    /// Returns the same table, with commits that are decided by the coordinator that the options of the store
-    /// configure.
+    /// Does the same as [`Storage::with_coordinator`] for the coordinator that the store's options configure.
     #[cfg(feature = "_cloud")]
     pub(super) fn coordinated_by_store(self, coordinator: Arc<dyn CommitCoordinator>, scheme: &str) -> Self {
         self.coordinated_by(coordinator, scheme, true)
@@ -186,7 +186,7 @@ impl Storage {
     /// a commit.
     ///
     /// # Errors
-    /// Returns the same errors as [`Storage::put_if_absent`]: nothing was committed.
+    /// Returns the same errors as [`Storage::put_if_absent`]. After an error, nothing was committed.
     pub(super) fn put_coordinated(&self, path: &str, bytes: &PutPayload) -> Result<Option<PutOutcome>> {
         let Some((with, name, version)) = self.coordination_of(path) else { return Ok(None) };
         if self.head_stored(path)?.is_some() {
@@ -336,8 +336,8 @@ impl Storage {
         }
     }
 
-    /// Tells the coordinator that the file of an entry is in the log. If this fails, there is no harm: the next process
-    /// that finds the entry tries again.
+    /// Tells the coordinator that the file of an entry is in the log, and then deletes the temporary file. If this
+    /// fails, there is no harm: the next process that finds the entry tries again.
     fn acknowledge(&self, with: &Coordination, entry: &CoordinatorEntry) {
         match with.coordinator.complete(entry) {
             Ok(()) => self.delete_temporary(entry),
@@ -363,12 +363,13 @@ impl Storage {
                 None if self.head_stored(&path)?.is_some() => {}
                 None => {
                     return Err(Error::corrupt_log(
-                        "the coordinator has an entry for this commit, but neither it nor its temporary file exists",
+                        "the coordinator has an entry for this commit, but neither its file nor its temporary file \
+                         exists",
                     )
                     .in_table(self.url())
                     .at_path(path)
                     .with_hint(format!(
-                        "if the table was deleted, delete the entries of '{}' as well; else restore {}",
+                        "if the table was deleted, delete the entries of '{}' as well; otherwise, restore {}",
                         entry.table_path,
                         temporary_path(entry)
                     )));
@@ -379,7 +380,8 @@ impl Storage {
         Ok(())
     }
 
-    /// If `directory` is the log, copies the newest commit to it, if it is missing, before the directory is listed.
+    /// Prepares a listing of `directory`: if it is the log, and the newest commit is missing there, copies this commit
+    /// to the log.
     pub(super) fn recover_newest(&self, directory: &str) -> Result<()> {
         let Some(with) = self.coordination.as_deref().filter(|_| directory == LOG_DIRECTORY) else {
             return Ok(());
@@ -391,8 +393,9 @@ impl Storage {
         }
     }
 
-    /// Copies a missing commit to the log, if the coordinator has an entry for it. Returns whether it has one. If so,
-    /// the commit now exists, unless it was cleaned up; its writer may just have copied it.
+    /// Copies a missing commit to the log, if the coordinator has an entry for it. Returns whether the coordinator has
+    /// one. If the entry is already complete, nothing is copied: either the writer has just copied the commit itself,
+    /// or a clean-up has deleted the commit.
     pub(super) fn recover_missing(&self, path: &str) -> Result<bool> {
         let Some((with, name, _)) = self.coordination_of(path) else { return Ok(false) };
         let entry = with.coordinator.get(&with.table_path, name);

@@ -200,7 +200,7 @@ fn the_path_of_a_table_is_spelled_as_in_hadoop() {
     assert_eq!(path("abfss://c@a.dfs.core.windows.net/t"), "abfss://c@a.dfs.core.windows.net/t");
 }
 
-/// Step 1 of the next commit copies it, and so do a listing and a read by name.
+/// The commit is copied to the log by a listing, by a read by name, and by step 1 of the next commit.
 #[test]
 fn a_commit_is_recovered_if_its_writer_has_died() {
     type Recover = fn(&Fixture);
@@ -261,7 +261,7 @@ fn the_outcome_of_a_lost_response_is_determined() {
     let fixture = fixture();
     fixture.coordinator.set(Fault::PutAfterAndGet);
     assert!(matches!(fixture.put(0, "a"), PutOutcome::Unknown(_)));
-    // The commit rule reads a commit back in the same way.
+    // A writer reads its commit back in the same way.
     assert_eq!(fixture.storage.get(&commit(0)).unwrap().unwrap(), "a");
 }
 
@@ -338,7 +338,7 @@ fn files_other_than_commits_are_not_coordinated() {
     assert!(fixture.coordinator.entries().is_empty());
 }
 
-/// Each version has exactly one winner, in a store without conditional puts and in a local directory.
+/// Each version has exactly one winner.
 #[test]
 fn of_concurrent_writers_exactly_one_wins() {
     let directory = tempfile::tempdir().unwrap();

@@ -30,7 +30,7 @@ pub trait CommitCoordinator: fmt::Debug + Send + Sync {
     /// If the service has failed.
     fn get(&self, table_path: &str, file_name: &str) -> Result<Option<CoordinatorEntry>>;
 
-    /// Returns the entry of a table whose file name is the greatest.
+    /// Returns the table's entry with the greatest file name, or `None` if the table has no entries.
     ///
     /// # Errors
     /// If the service has failed.

@@ -46,7 +46,8 @@ impl<F: Fn() -> Result<Credentials> + Send + Sync + 'static> CredentialProvider 
     }
 }
 
-/// Credentials for a store, and how long they are valid. If neither time is set, they never expire.
+/// Credentials for a store, and how long they are valid. Unless [`expiring_at`](Self::expiring_at) or
+/// [`asked_again_after`](Self::asked_again_after) is called, they never expire.
 #[derive(Clone)]
 #[cfg_attr(not(feature = "_cloud"), allow(dead_code, reason = "no store takes them"))]
 pub struct Credentials {
@@ -87,7 +88,7 @@ impl Credentials {
         Self::new(Secret::AccountKey(key.into()))
     }
 
-    /// Creates credentials from a shared access signature of Azure, which is the query string of a URL.
+    /// Creates credentials from an Azure shared access signature, which is the query string of a URL.
     pub fn shared_access_signature(query: impl Into<String>) -> Self {
         Self::new(Secret::SharedAccessSignature(query.into()))
     }
@@ -97,8 +98,8 @@ impl Credentials {
         Self::new(Secret::BearerToken(token.into()))
     }
 
-    /// Sets when the credentials expire. The provider is called again some minutes before, or after half of the time if
-    /// the time is short.
+    /// Sets when the credentials expire. The provider is called again five minutes before that. If they are valid for
+    /// less than ten minutes, it is called again after half of that time.
     #[must_use]
     pub fn expiring_at(self, time: SystemTime) -> Self {
         Self { expires_at: Some(time), ..self }

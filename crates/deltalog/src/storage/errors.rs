@@ -1,4 +1,4 @@
-//! Makes errors of a store, with the table and the path that they are about.
+//! Converts a store's errors to errors of this crate, and adds the table and the path that they are about.
 
 use std::io;
 
@@ -29,7 +29,7 @@ impl Storage {
     fn refused(&self, path: &str, refused: Refused) -> Error {
         let hint = match refused {
             Refused::Link => {
-                "a table's own path may be a link, but nothing within it: move what it leads to into the table"
+                "a table's own path may be a link, but nothing within it: move its target into the table"
             }
             Refused::Special => "find out who created it, and remove it",
         };
@@ -39,8 +39,8 @@ impl Storage {
     pub(super) fn not_written(&self, path: &str, error: std::io::Error) -> Error {
         if super::names::lacks_both(&error) {
             return Error::unsupported(
-                "the file system cannot create a file unless it exists: it has neither hard links nor renames that \
-                 replace nothing, so that a commit could be lost",
+                "the file system has no operation that creates a file only if it does not exist: it supports neither \
+                 hard links nor renames that never replace a file, so a commit could be lost",
             )
             .at_path(path)
             .in_table(self.url())

@@ -77,8 +77,8 @@ impl Storage {
         })
     }
 
-    /// Reads a whole file that a listing has shown, from the cache if the cache has it. If `listed` is `None`, reads it
-    /// from the store.
+    /// Reads a whole file. `listed` is its metadata from a listing: if the cache has the file in this state, reads it
+    /// from the cache. If `listed` is `None`, always reads it from the store.
     ///
     /// # Errors
     /// The same as [`Storage::read`].
@@ -107,7 +107,8 @@ impl Storage {
         self.open_listed(path, None)
     }
 
-    /// Opens a file that a listing has shown for ranged reads. Ranges that the cache has are read from it.
+    /// Opens a file for ranged reads. `listed` is its metadata from a listing, if there is one. Ranges that are in the
+    /// cache are read from the cache.
     ///
     /// # Errors
     /// The same as [`Storage::open_file`].
@@ -125,7 +126,7 @@ impl Storage {
         self.open_path(path, &self.absolute(path)?, None)
     }
 
-    /// Opens the file at `path`, which the table's path resolver has allowed.
+    /// Opens the file at `path`. The table's path resolver must have allowed `path`.
     ///
     /// # Errors
     /// The same as [`Storage::open_file`], and `Unsupported` if the file is in another store than the table.
@@ -146,7 +147,7 @@ impl Storage {
         }
     }
 
-    /// Returns whether the file at `path`, which the table's path resolver has allowed, exists.
+    /// Returns whether the file at `path` exists. The table's path resolver must have allowed `path`.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`, and `Unsupported` if the file is in another store than the table.
@@ -154,8 +155,8 @@ impl Storage {
         Ok(self.size_of_log_path(path)?.is_some())
     }
 
-    /// Returns the size in bytes of the file at `path`, which the table's path resolver has allowed; `None` if the file
-    /// does not exist.
+    /// Returns the size in bytes of the file at `path`, or `None` if the file does not exist. The table's path resolver
+    /// must have allowed `path`.
     ///
     /// # Errors
     /// Returns the same errors as [`Storage::has_log_path`].

@@ -23,8 +23,8 @@ pub(super) enum Depth {
 
 impl Storage {
     /// Returns the files below `directory` whose relative path is greater than `after`, sorted by that path in byte
-    /// order. Files in nested directories are included. A directory that does not exist has no files. Objects that
-    /// stand for directories are left out ([`markers`]).
+    /// order. Files in nested directories are included. A directory that does not exist has no files. Objects that only
+    /// mark a directory are left out ([`markers`]).
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -84,8 +84,8 @@ impl Storage {
 
 /// Returns the files below `directory` whose relative path is greater than `after`, sorted by that path.
 ///
-/// A directory that does not exist has no files. The local store's temporary files, names that are not UTF-8, and links
-/// to directories are left out.
+/// A directory that does not exist has no files. The temporary files of `object_store`, files with names that are not
+/// UTF-8, and links to directories are left out.
 pub(super) fn list_local(directory: &Path, after: &str, depth: Depth) -> io::Result<Vec<FileMeta>> {
     let mut files = Vec::new();
     walk(directory, "", after, depth, &mut files)?;
@@ -102,7 +102,7 @@ fn walk(
 ) -> io::Result<()> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
-        // The path is a file, so there is nothing below it.
+        // Nothing is below a path that does not exist or is a file.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(());
         }
@@ -129,8 +129,9 @@ fn walk(
     Ok(())
 }
 
-/// Returns the target of a directory entry that is a link; `None` if the target does not exist, for example because it
-/// was just deleted. An entry that is not a link is returned unchanged.
+/// Returns the metadata of a directory entry, or of its target if it is a link. Returns `None` if the file does not
+/// exist, for example because it was just deleted. If a link cannot be followed for another reason, returns the
+/// metadata of the link itself.
 pub(super) fn followed(entry: &fs::DirEntry) -> io::Result<Option<fs::Metadata>> {
     match fs::metadata(entry.path()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -139,8 +140,8 @@ pub(super) fn followed(entry: &fs::DirEntry) -> io::Result<Option<fs::Metadata>>
     }
 }
 
-/// Returns the same entry for the file `path`, named `name`, as [`list_local`] would. Returns `None` if the file does
-/// not exist or is a directory.
+/// Returns the entry of the file `path`, under the name `name`, as [`list_local`] would return it. Returns `None` if
+/// the file does not exist or is a directory.
 pub(super) fn head_local(path: &Path, name: &str) -> io::Result<Option<FileMeta>> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => Ok(None),
@@ -165,7 +166,7 @@ pub(super) fn file_meta(name: String, metadata: &fs::Metadata) -> io::Result<Fil
     Ok(FileMeta { name, size: metadata.len(), modified_ms, tag })
 }
 
-/// Returns whether `name` belongs to an unfinished put of the local store, such as `name#7`.
+/// Returns whether `name` is the name of a file that `object_store` has not finished writing, such as `name#7`.
 pub(super) fn is_staged(name: &str) -> bool {
     name.rsplit_once('#').is_some_and(|(_, digits)| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -21,7 +21,7 @@ pub(super) fn file(path: &object_store::path::Path) -> object_store::Result<Path
     LocalFileSystem::new().path_to_filesystem(path)
 }
 
-/// Reads a whole file and returns it with its state. A directory is not treated as a file.
+/// Reads a whole file and returns it with its state. If there is a directory at the path, the file counts as missing.
 pub(super) fn read(place: &Place) -> io::Result<(Bytes, UpdateVersion)> {
     let (mut file, metadata) = place.open().map_err(|error| match error.kind() {
         io::ErrorKind::IsADirectory => io::ErrorKind::NotFound.into(),
@@ -57,7 +57,7 @@ pub(super) struct Created {
 }
 
 /// Writes a new file, and creates the directories of `path`. [`Created::publish`] then gives the file the name `path`.
-/// If this fails, the file never gets that name.
+/// If `create` fails, the file never gets that name.
 pub(super) fn create(path: &Path, content: &PutPayload) -> io::Result<Created> {
     let directories = DirectoriesToSync::of_new(path);
     path.parent().map_or(Ok(()), fs::create_dir_all)?;

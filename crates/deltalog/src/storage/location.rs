@@ -34,7 +34,7 @@ pub fn parse_location(uri: &str) -> Result<Url> {
 }
 
 fn is_scheme(text: &str) -> bool {
-    // A single letter before the colon is a drive of Windows, not a scheme.
+    // A single letter before the colon is a Windows drive, not a scheme.
     text.len() > 1
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
@@ -43,8 +43,8 @@ fn is_scheme(text: &str) -> bool {
 fn from_path(path: &str) -> Result<Url> {
     let bad = || Error::invalid_argument(format!("the location '{path}' is not a path"));
     let absolute = std::path::absolute(path).map_err(|error| bad().with_source(error))?;
-    // `absolute` keeps "..". If the path contains links, resolving ".." in a URL would give another path than the file
-    // system does.
+    // `absolute` keeps "..". It must be resolved before the path becomes a URL: a URL resolves ".." without regard to
+    // links, so it could lead to a different place than the path does in the file system.
     let has_parent = absolute.components().any(|part| part == Component::ParentDir);
     let resolved = if has_parent {
         resolve_parents(&absolute).map_err(|error| bad().with_source(error))?

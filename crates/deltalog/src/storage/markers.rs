@@ -1,10 +1,10 @@
-//! Leaves out objects that stand for directories, which other clients create in addition to files.
+//! Leaves out the objects with which other clients mark directories, in addition to the files in them.
 //!
 //! | empty object | created by |
 //! | --- | --- |
 //! | `dir/` | Hadoop's `s3a`, the consoles of S3 and Google, Google's connector for Hadoop |
 //! | `dir_$folder$` | Hadoop's `s3n`, EMR |
-//! | `dir`, with the metadata `hdi_isfolder` | Hadoop in accounts of Azure without a hierarchical namespace |
+//! | `dir`, with the metadata `hdi_isfolder` | Hadoop, in Azure accounts without a hierarchical namespace |
 //!
 //! In Azure accounts with a hierarchical namespace, directories are listed as well; the client leaves them out by their
 //! resource type. The client also removes a slash from the end of a name. So objects of the first and third kind look
@@ -14,10 +14,10 @@ use std::collections::HashSet;
 
 use super::FileMeta;
 
-/// The suffix of the objects that are stored next to the directories they stand for.
+/// The suffix of a marker that is stored next to its directory.
 const SUFFIX: &str = "_$folder$";
 
-/// Removes these objects from a listing. An empty object that has the same name as a directory without files is kept,
+/// Removes the markers from a listing. An empty object that has the same name as a directory without files is kept,
 /// because it cannot be distinguished from an empty file.
 pub(super) fn remove(files: &mut Vec<FileMeta>) {
     // The files of tables are not empty, so there is usually nothing to do.

@@ -28,7 +28,7 @@ impl FileMeta {
         }
     }
 
-    /// Returns the values by which the cache recognizes the file, if the store has given it an entity tag.
+    /// Returns the values by which the cache recognizes the file, or `None` if the file has no tag.
     pub(crate) fn listed(&self) -> Option<Listed> {
         self.tag.map(|tag| Listed { size: self.size, tag })
     }

@@ -3,12 +3,12 @@
 //! [`Storage`] names a file by its decoded path relative to the table's root, such as
 //! `_delta_log/00000000000000000007.json`. All calls block, so asynchronous callers must use a blocking task.
 //!
-//! - A file is created by a put-if-absent, which is never retried: a retry that finds the file created by the first try
-//!   would be taken for a conflict ([`PutOutcome`]).
+//! - A put-if-absent is never retried. If the first try created the file but its response was lost, a retry would find
+//!   the file and report a conflict ([`PutOutcome`]).
 //! - A file is only reported as missing if the store says so. Every other failure is reported as `Unavailable` or
 //!   `PermissionDenied`.
-//! - On a local file system, a put syncs the file and its directory before it returns. Directories are only created for
-//!   commits and data files (see `beside`).
+//! - On a local file system, a put syncs the file and its directory before it returns. Files that accompany a commit
+//!   are only written to existing directories (see `beside`).
 
 mod answers;
 mod beneath;
@@ -113,19 +113,19 @@ enum Backend {
 }
 
 impl Storage {
-    /// Returns counts of the requests to the cache on the local disk, by this value and its clones; `None` if there is
-    /// no cache.
+    /// Returns how often this value and its clones have requested data from the cache on the local disk, and how much.
+    /// Returns `None` if there is no cache.
     pub fn cache_statistics(&self) -> Option<CacheStatistics> {
         self.cache.as_ref().map(|cache| cache.statistics())
     }
 
-    /// Returns the URL of an object for the cache.
+    /// Returns the URL by which the cache identifies an object.
     fn object_url(&self, located: &Path) -> String {
         format!("{}://{}/{located}", self.url.scheme(), self.url.authority())
     }
 
-    /// Returns the same root with additional `files`, pairs of a path and its content. They can be read as if the store
-    /// had them, but listings do not show them.
+    /// Returns the same root with additional `files`, each given by its path and its content. They can be read as if
+    /// they were in the store, but listings do not show them.
     #[must_use]
     #[doc(hidden)]
     pub fn holding(&self, files: impl IntoIterator<Item = (String, Bytes)>) -> Self {

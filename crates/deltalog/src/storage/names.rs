@@ -1,15 +1,15 @@
 //! Gives a complete local file its name, unless another file has that name. Every commit to a local table is made in
 //! this way.
 //!
-//! - A hard link is used, which either is created or fails, in one step. At that time, the file already has its
-//!   content.
+//! - The name is created as a hard link to the file, which is already complete. Creating a link either succeeds or
+//!   fails in one step.
 //! - Some file systems do not have hard links: FAT and exFAT, many FUSE file systems, some network shares. There, Linux
-//!   and macOS can rename a file without replacing another one. Both operations fail if the name exists, so concurrent
-//!   writers may use different ones.
+//!   and macOS can rename a file without replacing another one. Both operations fail if the name exists, so one writer
+//!   may create a link while another one renames.
 //! - A file system that supports neither is refused at the first commit. If a plain rename after a check were used
 //!   instead, a writer could replace the commit of another one.
-//! - After a refusal, it is certain that the file was not renamed. The outcome is only unknown if a network file system
-//!   may have renamed the file before it failed to respond.
+//! - If the system refuses the operation, the file certainly did not get the name. After other failures, the outcome is
+//!   unknown: for example, a network file system may have renamed the file before the connection was lost.
 
 use std::fmt;
 use std::io;
@@ -32,7 +32,7 @@ impl Unpublished {
     }
 }
 
-/// The error for a file system that supports neither hard links nor renames that replace nothing.
+/// The error for a file system that supports neither hard links nor renames that never replace a file.
 #[derive(Debug)]
 struct LacksBoth {
     link: io::Error,
@@ -44,7 +44,7 @@ impl fmt::Display for LacksBoth {
         let Self { link, rename } = self;
         write!(
             f,
-            "creating a hard link failed ({link}), and so did a rename that replaces nothing ({rename})"
+            "creating a hard link failed ({link}), and so did a rename that never replaces a file ({rename})"
         )
     }
 }
@@ -72,8 +72,8 @@ fn publish(
                 io::ErrorKind::Unsupported,
                 LacksBoth { link, rename },
             ))),
-            // The server may have renamed the file already. If the request is then repeated, the server no longer finds
-            // the old name.
+            // A network file system may have sent the request twice. If the first request has renamed the file, the
+            // second one no longer finds the old name.
             Err(rename) if rename.kind() == io::ErrorKind::NotFound => Err(Unpublished::Unknown(rename)),
             renamed => created(renamed),
         },
@@ -106,8 +106,8 @@ fn is_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Unsupported || matches!(error.raw_os_error(), Some(1 | 50))
 }
 
-/// Returns whether an error means that the file was not renamed. If a connection was lost or a disk has failed, a
-/// server may have renamed it before that.
+/// Returns whether an error means that the file did not get the name. Returns false for errors such as a lost
+/// connection or a failed disk, because the file may have got the name before that.
 fn is_refusal(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(

@@ -22,8 +22,8 @@ impl Storage {
     /// Opens the location `uri`, which is a path or a URL. Nothing is read or created.
     ///
     /// The scheme of a URL is `file` or, if the crate's feature for it is enabled, `s3` (also `s3a`, `s3n`), `gs`,
-    /// `abfss` (also `abfs`, `wasbs`, `az`) or `hdfs`. `options` are the store's options, with the names of
-    /// `object_store`. They override environment variables.
+    /// `abfss` (also `abfs`, `wasbs`, `az`) or `hdfs`. `options` are the store's options. Most of them have the same
+    /// names as in the crate `object_store`. They override environment variables.
     ///
     /// # Errors
     /// `Unsupported` for an unknown scheme, `InvalidArgument` for an unknown option or an invalid location.

@@ -1,4 +1,4 @@
-//! An upload in parts that was begun.
+//! A multipart upload that is in progress.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ type Answer<T> = object_store::Result<T>;
 /// The parts of an object that are still being uploaded. They are in memory.
 #[derive(Debug)]
 pub(super) struct Parts {
-    /// `None` after a request has panicked.
+    /// `None` after a request was interrupted or has panicked, because the request owned the upload.
     upload: Option<Box<dyn MultipartUpload>>,
     under_way: VecDeque<Pending<Answer<()>>>,
     driver: Driver,
@@ -28,8 +28,8 @@ impl Parts {
         Self { upload: Some(upload), under_way: VecDeque::new(), driver }
     }
 
-    /// Sends the next part, after waiting until there are few enough parts in progress. An error may be about an
-    /// earlier part.
+    /// Starts to send the next part. If `PARALLEL` parts are already being sent, first waits for the oldest of them, so
+    /// an error may be about an earlier part.
     pub(super) fn put(&mut self, part: Vec<u8>) -> Result<()> {
         if self.under_way.len() >= PARALLEL {
             self.wait_for_first()?;

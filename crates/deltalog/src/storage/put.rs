@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 pub enum PutOutcome {
     /// The file was created with the given content, and is durable.
     Created,
-    /// A file already existed. It may be our own, if an earlier response was lost.
+    /// A file already existed. The caller may have created it itself, with an earlier put that got no response.
     AlreadyExists,
     /// The outcome is unknown: the file may or may not exist. The caller has to read it to find out.
     Unknown(Error),
@@ -62,7 +62,8 @@ impl Storage {
                     Ok(true) => PutOutcome::Created,
                     Ok(false) => PutOutcome::AlreadyExists,
                     Err(Unpublished::Refused(error)) => return Err(self.not_written(path, error)),
-                    // The operating system may fail to sync the directory although it already contains the file.
+                    // The file may exist: for example, syncing the directory may have failed after the file was
+                    // created.
                     Err(Unpublished::Unknown(error)) => PutOutcome::Unknown(self.io_error(path, error)),
                 };
                 return Ok((outcome, None));
@@ -73,8 +74,7 @@ impl Storage {
             Ok(e_tag) => Ok((PutOutcome::Created, e_tag.as_deref().map(cache::tag))),
             Err(failure) if failure.is_existing() => Ok((PutOutcome::AlreadyExists, None)),
             Err(failure) if failure.is_unsent() => Err(self.error(path, failure)),
-            // A remote store may have created the file as well: the caller's own client may have repeated a put whose
-            // first response was lost.
+            // The file may exist: for example, the store may have created it, but the response was lost.
             Err(failure) => Ok((PutOutcome::Unknown(self.error(path, failure)), None)),
         }
     }

@@ -77,8 +77,8 @@ impl Piece {
 }
 
 impl RemoteFile {
-    /// Opens the object at `path`. `name` is used in messages. `listed` is the object's metadata in a listing, if one
-    /// has shown it.
+    /// Opens the object at `path`. `name` is used in messages. `listed` is the object's metadata from a listing, if the
+    /// caller has listed it.
     ///
     /// # Errors
     /// `FileNotFound`, `Unavailable`, `PermissionDenied`.
@@ -178,7 +178,7 @@ fn open_end(storage: &Storage, store: &Remote, path: &Path, listed: Option<Liste
             }
             return Ok(of_cache(cached, bytes));
         }
-        // Some stores respond in this way even if the request has no condition.
+        // This cannot happen, because only a conditional request returns `None`.
         (Ok(None), None) => store.end(path.clone(), END)?,
         // An empty object has no last bytes that could be requested.
         (Err(failure), _) if failure.is_beyond_end() => {
@@ -253,7 +253,8 @@ struct Unit {
     is_short_of_memory: bool,
 }
 
-/// A piece, with its share of the budget. Pieces that were read together have the same share.
+/// A piece, and the share of the budget that it holds. Pieces that were read together hold one share jointly: it is
+/// returned when the last of them is dropped.
 #[derive(Debug)]
 struct Held {
     piece: Piece,
@@ -326,7 +327,8 @@ impl Plan {
         if let Some(bytes) = unit.from(at) {
             return Ok(Some(bytes));
         }
-        // A reader that holds memory must not wait for another reader, which may be waiting in the same way.
+        // A reader that already holds memory must not wait for other readers, because they may be waiting for its
+        // memory.
         let patience = if holds { Duration::ZERO } else { PATIENCE };
         if unit.is_in_pieces || !unit.held.is_empty() {
             let ahead = ahead(unit.ranges.len());

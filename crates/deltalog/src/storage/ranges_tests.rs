@@ -190,7 +190,8 @@ fn readers_share_a_budget() {
     assert!(most <= 3_500_000 && most > 1 << 20, "{most}");
 }
 
-/// A scan may not be read any further for a long time. Other scans then continue in small pieces.
+/// A scan may hold memory for a long time because its consumer has stopped reading. Other scans then continue in small
+/// pieces.
 #[test]
 fn readers_continue_when_the_budget_is_used_up() {
     const MIB: usize = 1 << 20;
@@ -212,7 +213,7 @@ fn readers_continue_when_the_budget_is_used_up() {
     assert_eq!(asked, 2 * MIB as u64, "no byte is requested twice");
     assert!(place.held().1 <= (MIB + 2 * (128 << 10)) as u64, "{:?}", place.held());
     drop(idle);
-    // From here on, the remaining ranges are read in parallel again.
+    // The memory is free again, so a unit is read with one request instead of in small pieces.
     let file = place.open().planned(|| vec![vec![3 * MIB as u64..3 * MIB as u64 + 500_000]]);
     place.requested();
     place.check(&file, 3 * MIB, 400_000);

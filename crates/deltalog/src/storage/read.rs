@@ -36,7 +36,7 @@ enum Source {
 struct LocalFile {
     place: Place,
     size: u64,
-    /// The file's device and inode number; `None` on systems without them.
+    /// The file's device number and inode number; zeros on systems that do not have them.
     id: (u64, u64),
 }
 
@@ -47,7 +47,7 @@ impl LocalFile {
         Ok((file, found))
     }
 
-    /// Opens the file again. If another file has replaced it, it counts as missing.
+    /// Opens the file again. Returns `NotFound` if another file has replaced it.
     fn reopen(&self) -> io::Result<File> {
         let (file, found) = Self::open(&self.place)?;
         if (found.id, found.size) == (self.id, self.size) {
@@ -236,7 +236,7 @@ struct RemoteRead {
     file: Arc<RemoteFile>,
     plan: Option<Arc<Plan>>,
     at: u64,
-    /// The bytes from this position on that were already read.
+    /// The bytes from `at` on that were already read from the store.
     bytes: Bytes,
 }
 

@@ -26,7 +26,7 @@ use crate::runtime::per_process::PerProcess;
 /// The maximum number of concurrent requests of one call.
 const PARALLEL: usize = 8;
 
-/// How many times the response with a page of a listing may end too early before the listing fails.
+/// How many times a page of a listing is requested again because the response ended too early.
 const CUT_PAGES: usize = 3;
 
 /// A store, and the driver that determines which thread runs its requests.
@@ -54,7 +54,7 @@ impl Default for Reads {
     }
 }
 
-/// A store that is only kept while a table uses it.
+/// A weak reference to a store. It does not keep the store alive when no table uses the store any more.
 #[cfg(feature = "_cloud")]
 #[derive(Debug)]
 pub(super) struct WeakRemote(std::sync::Weak<Clients>, Driver, Reads);
@@ -106,7 +106,7 @@ pub(super) struct Client {
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) objects: Vec<ObjectMeta>,
-    /// The prefixes after which the listing has skipped keys, because a delimiter follows there.
+    /// The nested directories, if the page was requested with a delimiter. The page does not contain the keys in them.
     pub(super) prefixes: Vec<Path>,
     /// The token with which the next page is requested.
     pub(super) token: Option<String>,
@@ -383,9 +383,9 @@ impl Remote {
     }
 }
 
-/// Returns an entity tag that identifies the bytes of an object. A weak tag (`W/"…"`), as proxies create it, only means
-/// that the content is equivalent: `If-Match` never holds for it, and ranges of objects with such a tag must not be
-/// combined. (RFC 9110, 8.8.1 and 13.1.1.)
+/// Returns the entity tag if it identifies the bytes of an object, and `None` if it is weak. A weak tag (`W/"…"`), as
+/// proxies create it, only means that the content is equivalent: `If-Match` never holds for it, and ranges of objects
+/// with such a tag must not be combined. (RFC 9110, 8.8.1 and 13.1.1.)
 pub(super) fn strong(e_tag: Option<String>) -> Option<String> {
     e_tag.filter(|e_tag| !e_tag.starts_with("W/"))
 }
@@ -396,8 +396,9 @@ async fn whole(found: GetResult) -> object_store::Result<(Bytes, ObjectMeta)> {
     Ok((found.bytes().await?, meta))
 }
 
-/// Lists a page. If a response is cut off, the page is requested again. The client itself repeats a request until a
-/// response begins, and requests the rest of an object whose response ends too early, but not the rest of a page.
+/// Lists a page. If a response is cut off, requests the page again, because the client itself does not: the client only
+/// repeats a request until a response begins. If the response then ends too early, it requests the rest of an object,
+/// but not the rest of a page.
 async fn page(
     store: &dyn PaginatedListStore,
     prefix: Option<&str>,

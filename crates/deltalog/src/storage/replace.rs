@@ -4,7 +4,8 @@
 //! - On a local file system, writers lock the file's directory while they compare the file and rename its replacement.
 //!   The lock ends with the process that holds it.
 //! - If neither is possible (a store without conditional puts, a file system without locks), or if the lock is held for
-//!   too long, the file is compared and then replaced. In that case, another writer's file may be lost in between.
+//!   too long, the file is compared and then replaced. In that case, a file that another writer puts in between is
+//!   lost.
 
 use std::fs::{File, TryLockError};
 use std::time::Duration;
@@ -86,7 +87,7 @@ impl Storage {
         };
         let mode = match read {
             None => PutMode::Create,
-            // The store does not identify the state of a file.
+            // The store returned no tag and no version for the file, so its state cannot be compared.
             Some(FileState(UpdateVersion { e_tag: None, version: None })) => PutMode::Overwrite,
             Some(FileState(state)) => PutMode::Update(state.clone()),
         };

@@ -1,8 +1,8 @@
 //! The async runtime on which requests to remote stores run. Each process has one.
 //!
 //! - It starts with the first request and never ends. A thread that calls this crate waits for its request and does not
-//!   run the request itself. A call may therefore come from anywhere: from a thread of Python, from a task of the
-//!   caller's own async runtime, or from a callback that a request makes.
+//!   run the request itself. A call may therefore come from anywhere: from a Python thread, from a task of the caller's
+//!   own async runtime, or from a callback that a request makes.
 //! - A forked child process creates a runtime of its own (`runtime::per_process`).
 
 use std::future::Future;
@@ -17,12 +17,12 @@ use tokio::task::AbortHandle;
 use crate::runtime::interrupt::{self, Interrupted};
 use crate::runtime::per_process::PerProcess;
 
-/// The number of threads that wait for responses. Their content is decoded on the threads of the callers.
+/// The number of threads that wait for responses. The callers decode the responses on their own threads.
 const THREADS: usize = 2;
 
 static RUNTIME: PerProcess<Runtime> = PerProcess::new();
 
-/// The output of a running future.
+/// A handle to a running future.
 #[derive(Debug)]
 pub(super) struct Running<T> {
     output: Receiver<std::thread::Result<T>>,
@@ -33,7 +33,7 @@ impl<T> Running<T> {
     /// Waits until the future is complete, and returns its output. If it panics, the panic continues in the caller.
     ///
     /// # Errors
-    /// If the process is ending; [`Interrupted`], in which case the future is aborted.
+    /// An error if the process is ending. [`Interrupted`] if the call is interrupted; this aborts the future.
     pub(super) fn wait(self) -> io::Result<T> {
         match interrupt::receive(&self.output) {
             Ok(Ok(Ok(output))) => Ok(output),
@@ -56,7 +56,7 @@ pub(super) fn start<T: Send + 'static>(
 ) -> io::Result<Running<T>> {
     let (done, output) = sync_channel(1);
     let task = current()?.spawn(async move {
-        // The caller may have failed and no longer wait, so an error is ignored.
+        // Sending fails if the caller has failed and no longer waits. This is not an error.
         let _ = done.send(AssertUnwindSafe(future).catch_unwind().await);
     });
     Ok(Running { output, future: task.abort_handle() })

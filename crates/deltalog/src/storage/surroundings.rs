@@ -1,5 +1,5 @@
-//! Finds out what is at a location that has no table, for the error message. This never fails, and sends no request to
-//! a remote store, for which it only looks at the location itself.
+//! Finds out what is at a location that has no table, for the error message. This never fails. For a remote store, it
+//! only looks at the URL and sends no request.
 
 use std::fs;
 use std::path::Path;
@@ -19,9 +19,9 @@ pub(crate) enum Surroundings {
     Unknown,
     /// A file.
     File,
-    /// A directory that contains no files.
+    /// An empty directory.
     Empty,
-    /// A directory with Parquet files, or with partition directories that contain Parquet files.
+    /// A directory with Parquet files, or with directories that are named like partitions.
     Parquet,
     /// The log of a table, or a file in it. The value is the location of the table.
     Log(String),

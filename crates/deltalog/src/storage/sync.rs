@@ -3,7 +3,7 @@
 //! Files and their directories are synced in parallel, not one after another. This applies to a new file as well as to
 //! the files that another program has written. A journaling file system can then make all of them durable with one
 //! write of the journal, and the disk flushes its cache only once. The order of the syncs does not matter, because no
-//! file is referred to before all of them have returned.
+//! file is referred to before all syncs have returned.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -53,7 +53,8 @@ impl Entry<'_> {
     }
 }
 
-/// Syncs all `entries`. An error is returned with the path that failed, because open files do not know their paths.
+/// Syncs all `entries`. An error is returned with the path of the entry that failed; `None` for an open file, because
+/// an open file does not know its path.
 pub(super) fn sync_together(entries: &[Entry<'_>]) -> std::result::Result<(), (Option<PathBuf>, io::Error)> {
     let sync = |entry: &Entry<'_>| entry.sync().map_err(|error| (entry.path().map(Path::to_owned), error));
     parallel::each(entries, THREADS, sync).map(drop)
@@ -72,9 +73,10 @@ pub(super) fn sync_files(root: &Path, files: &[PathBuf]) -> std::result::Result<
 }
 
 impl Storage {
-    /// Makes files that another program has written durable, including their directories. Stores other than local file
-    /// systems have already done this; for them, it is only checked that one of the files exists, because the other
-    /// program may have written to another store, with the same name at a different endpoint.
+    /// Makes files that another program has written durable, including their directories.
+    ///
+    /// In a remote store, files are durable as soon as they exist. There, only checks that one of the files exists: the
+    /// other program may have written to a different store, which has the same name at another endpoint.
     ///
     /// # Errors
     /// `FileNotFound` or `Unavailable`, naming the file.
@@ -107,8 +109,8 @@ impl Storage {
     /// Does the same as [`Storage::sync`] for files that the tasks of an engine have reported.
     ///
     /// # Errors
-    /// Returns the same errors as [`Storage::sync`]. The hint mentions that the location may refer to another
-    /// place on the machines of the tasks.
+    /// Returns the same errors as [`Storage::sync`]. If a file is not found, the hint says that the table's path must
+    /// refer to the same place on all machines.
     #[doc(hidden)]
     pub fn sync_reported<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<()> {
         self.sync(paths).map_err(|error| match error.kind() {

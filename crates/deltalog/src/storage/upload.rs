@@ -3,8 +3,8 @@
 //! - The object becomes visible when it is complete, and then replaces an older one with the same name.
 //! - An object of a single part is put with one request. A larger object is uploaded a few parts at a time, and only
 //!   these parts are in memory.
-//! - If the upload is dropped before it is complete, it is aborted. If that fails as well, its parts remain in the
-//!   store, where no reader sees them, until the store's own rules remove them.
+//! - If the upload is dropped before it is complete, it is aborted. If that fails, its parts remain in the store until
+//!   the store's own rules remove them. Readers never see these parts.
 
 use std::io;
 

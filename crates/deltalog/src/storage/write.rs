@@ -45,7 +45,8 @@ enum Sink {
     Remote(Upload),
 }
 
-/// A file that does not have its final name yet, complete or not. It is deleted unless it gets that name.
+/// A file that still has a temporary name. It may be incomplete. Dropping this deletes the temporary name, unless the
+/// file was renamed to its final name.
 #[derive(Debug)]
 pub(super) struct Staged {
     from: PathBuf,
@@ -67,7 +68,7 @@ impl Staged {
         &self.from
     }
 
-    /// Gives the file its final name. It replaces the file that has this name now.
+    /// Gives the file its final name. If another file has this name, it is replaced.
     fn publish(&mut self) -> io::Result<()> {
         remove_checksum(&self.to)?;
         fs::rename(&self.from, &self.to)?;
@@ -75,8 +76,8 @@ impl Staged {
         Ok(())
     }
 
-    /// Gives the file its final name, in addition to the temporary one, unless another file has it. Returns whether it
-    /// got the name.
+    /// Gives the file its final name, unless another file has that name. Returns whether it got the name. The file may
+    /// also keep its temporary name.
     pub(super) fn publish_if_absent(&self) -> Result<bool, Unpublished> {
         publish_if_absent(&self.from, &self.to)
     }
@@ -85,7 +86,7 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if !self.is_published {
-            // Whether or not the file can be deleted here, it is a leftover that a clean-up deletes later.
+            // If the file cannot be deleted here, a clean-up deletes it later.
             let _ = fs::remove_file(&self.from);
         }
     }
@@ -236,7 +237,7 @@ impl FileWriter {
     /// Syncs the file and returns its size in bytes.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied`. A file that is to replace another one may have done so nevertheless.
+    /// `Unavailable`, `PermissionDenied`. An existing file may have been replaced nevertheless.
     pub fn finish(self) -> Result<u64> {
         let failed = |path: &str, error: io::Error| {
             Error::new(ErrorKind::Unavailable, "the file could not be written")

@@ -27,8 +27,8 @@ impl Transaction {
         self.commit_then(after_commit)
     }
 
-    /// Commits the transaction like [`Transaction::commit`], but returns a conflict as an error. Here it also counts as
-    /// a conflict if an application has already recorded its progress.
+    /// Commits the transaction like [`Transaction::commit`], but returns a conflict as an error. If an application has
+    /// already recorded its progress, this also counts as a conflict.
     ///
     /// # Errors
     /// `CommitConflict`, or `TableAlreadyExists` if the transaction creates the table; also the errors of
@@ -37,8 +37,8 @@ impl Transaction {
         self.attempt()?.map_err(Lost::into_error)
     }
 
-    /// Commits a transaction that does not record the progress of an application, or whose caller has already checked
-    /// it. If there is a conflict, returns it together with the transaction, which may be repeated on a newer version.
+    /// Commits the transaction. If there is a conflict, returns it together with the transaction, which may be repeated
+    /// on a newer version. If an application has already recorded its progress, returns an error.
     ///
     /// # Errors
     /// The errors of [`Transaction::commit`]; `CommitConflict` if an application has already recorded its progress.

@@ -48,7 +48,7 @@ const MOST_BYTES_ON_REQUEST: u64 = 1 << 30;
 /// # Errors
 /// `InvalidArgument` if `start` is not before `end`, if `end` is after the version of `snapshot`, or if the commits
 /// have more than 1 GiB; `VersionNotFound` if one of the commits was cleaned up; `Unsupported` if the table cannot be
-/// written or a commit has an unknown action; `CorruptLog`; also errors of the store.
+/// written or a commit has an unknown action; `CorruptLog`; also errors from the store.
 pub fn compact_log(snapshot: &Snapshot, start: u64, end: u64) -> Result<bool> {
     let storage = snapshot.storage();
     let located = |error: Error| error.in_table(storage.url());
@@ -219,7 +219,7 @@ impl<'a> Reconciled<'a> {
     /// Returns the key of an action; `None` if compactions do not contain actions of this kind.
     fn key(&self, line: &[u8]) -> Result<Option<Key>> {
         let unknown =
-            || Error::unsupported("the commit has an action that is not known, so it is not compacted");
+            || Error::unsupported("the commit has an unknown action, so the commit is not compacted");
         Ok(Some(match ActionLine::parse(line)?.ok_or_else(unknown)? {
             ActionLine::Add(add) => {
                 Key::File(file_key(&add.path, add.deletion_vector.as_ref(), self.resolver)?)

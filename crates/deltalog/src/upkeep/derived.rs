@@ -71,8 +71,7 @@ pub(super) fn take_back_if_gone(snapshot: &Snapshot, written: &[String]) -> Resu
     Err(take_back(storage, written, gone))
 }
 
-/// Deletes files that were written although their version no longer exists. Returns the error `gone`, which says that
-/// it does not exist.
+/// Deletes files that were written although their version no longer exists. Returns `gone`, the error that says so.
 fn take_back(storage: &Storage, written: &[String], gone: Error) -> Error {
     let failures = written.iter().filter_map(|path| storage.delete(path).err());
     failures.fold(gone, |gone, failure| {

@@ -11,8 +11,8 @@ use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::upkeep::checkpoint;
 
-/// If a checksum is written later than this after its commit, in milliseconds, it is first checked that the table still
-/// exists.
+/// If a checksum is written more than this many milliseconds after its commit, it is first checked that the table was
+/// not replaced.
 const SOON_MS: u64 = 1_000;
 
 /// The checksum of a committed version that may still have to be written.
@@ -32,7 +32,7 @@ pub(super) struct Duties {
     pub(super) version: u64,
     /// The size of the commit in bytes.
     pub(super) bytes: u64,
-    /// An environment without background work, because this work makes no commits.
+    /// An environment without a background. Only commits queue work there, and this work makes no commits.
     pub(super) environment: Environment,
     /// The time when the version was committed, in milliseconds since the epoch, if it is needed.
     pub(super) committed_ms: Option<i64>,
@@ -72,8 +72,8 @@ impl Duties {
         });
     }
 
-    /// Writes the checksum. If a checkpoint has `counted` the same number of live files as the derived checksum has,
-    /// writes that one; otherwise computes it again by counting.
+    /// Writes the derived checksum, unless a checkpoint has `counted` another number of live files. In that case,
+    /// computes the checksum by counting. Also counts if no checksum was derived, or if the derived one lacks totals.
     fn write_checksum(&self, counted: Option<u64>) {
         let underived = match &self.checksum {
             DueChecksum::Underived(since) => self.attempt(NO_CHECKSUM, || checksum::derive(since)).flatten(),

@@ -6,7 +6,7 @@
 //!   commit N ─┬─► N.crc ─────────────────────► compaction, if due; the rest of an earlier clean-up
 //!             ├─ in a remote store ──────────► N.crc ──► the same
 //!             ├─► manifests, if asked for
-//!             └──────────────────────────────► checkpoint, if due ──► N.crc ──► clean-up before the retention
+//!             └──────────────────────────────► checkpoint, if due ──► N.crc ──► clean-up of expired files
 //! ```
 //!
 //! - Readers can do without any of these files. If one cannot be written, this is logged, and the commit does not fail.
@@ -50,7 +50,8 @@ fn after_commit(committed: CommittedVersion<'_>) {
     if sets_manifests || base.is_some_and(|base| manifest::is_asked_for(base.metadata())) {
         attempt((storage, version), NO_MANIFESTS, || manifest::keep(base, storage, resolver, version));
     }
-    // Open files of a handle are closed together with the handle, so the copy that the background keeps has none.
+    // When the user closes a handle, its open files must be closed, too. Therefore the background keeps a copy without
+    // open files.
     let kept = |base: &Snapshot| match environment.background() {
         Some(_) => base.without_open_files(),
         None => base.clone(),
@@ -61,7 +62,8 @@ fn after_commit(committed: CommittedVersion<'_>) {
         return;
     };
     let has_checkpoint = checkpoint::is_due(base, version);
-    // A checkpoint counts the files, and the checksum is compared with that count before it is written.
+    // If a checkpoint is due, the checksum is not written yet: the checkpoint counts the files, and the checksum is
+    // compared with that count first.
     let checksum = if environment.background().is_some() && !storage.has_directories() {
         DueChecksum::Underived(Box::new(since))
     } else {

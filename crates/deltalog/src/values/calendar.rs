@@ -8,7 +8,7 @@
 //!
 //! | key in the footer | meaning |
 //! | --- | --- |
-//! | `org.apache.spark.version` | Spark has written the file; before 3.0.0 all columns are old, before 3.1.0 INT96 is |
+//! | `org.apache.spark.version` | Spark has written the file: before 3.0.0, all columns are old; before 3.1.0, INT96 |
 //! | `org.apache.spark.legacyDateTime` | dates and INT64 timestamps are old |
 //! | `org.apache.spark.legacyINT96` | INT96 timestamps are old |
 //! | `org.apache.spark.timeZone` | the time zone that the writer has used to convert timestamps |
@@ -41,7 +41,7 @@ const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 /// The calendar of a Parquet file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FileCalendar {
-    /// Dates and INT64 timestamps are in the old calendar.
+    /// Whether dates and INT64 timestamps are in the old calendar.
     is_old: bool,
     /// For each leaf column, whether it is an INT96 column in the old calendar.
     old_int96: Vec<bool>,
@@ -58,7 +58,7 @@ pub(crate) enum Rebase {
 
 /// Information about the writer of a file, from the footer.
 struct Writer<'a> {
-    /// Dates and INT64 timestamps are in the old calendar.
+    /// Whether dates and INT64 timestamps are in the old calendar.
     is_old: bool,
     is_int96_old: bool,
     zone: Option<&'a str>,
@@ -166,8 +166,8 @@ fn unknown_offset(zone: Option<&str>) -> ArrowError {
         None => "in an unknown zone".to_owned(),
     };
     ArrowError::NotYetImplemented(format!(
-        "a timestamp before 1900 in the calendar of Spark 2.4 and {zone}, where offsets from UTC before 1900 depend \
-         on the writer"
+        "a timestamp before 1900 in the calendar of Spark 2.4 {zone} cannot be converted, because the offset from UTC \
+         at that time depends on the writer"
     ))
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn is_convertible(from: &DataType, to: &DataType) -> bool {
 /// Converts `array` to type `to`. [`is_convertible`] must be true for the types.
 ///
 /// # Errors
-/// If a value does not fit and `misfit` is [`Misfit::Error`].
+/// Returns an error if a value does not fit and `misfit` is [`Misfit::Error`].
 pub(crate) fn convert(array: &ArrayRef, to: &DataType, misfit: Misfit) -> Result<ArrayRef, ArrowError> {
     let cast = |array: &ArrayRef, to: &DataType| {
         cast_with_options(array, to, &CastOptions { safe: misfit == Misfit::Null, ..CastOptions::default() })

@@ -13,8 +13,8 @@ use super::fit::fit;
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
 
-/// Checks that values of the field `from` can be assigned to the column `to`. Single values may still turn out not to
-/// fit.
+/// Checks that values of the field `from` can be assigned to the column `to`. This does not guarantee that each value
+/// will fit.
 ///
 /// # Errors
 /// Returns `SchemaMismatch`, which names the column or the field in it.

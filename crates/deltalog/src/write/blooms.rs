@@ -69,8 +69,8 @@ impl BloomFilters {
         Ok(Self {
             columns: columns.map(|(path, _)| path).collect(),
             rate: parsed(configuration, RATE, parse_rate, ErrorKind::CorruptLog)?.unwrap_or(DEFAULT_RATE),
-            // A row group cannot have more distinct values than this, and a writer allocates memory for the stated
-            // number.
+            // A row group cannot have more distinct values than this. A larger number would only make a writer allocate
+            // too much memory.
             values: parsed(configuration, VALUES, parse_values, ErrorKind::CorruptLog)?
                 .map(|values| values.min(MOST_VALUES)),
         })

@@ -37,7 +37,7 @@ impl Change {
     }
 }
 
-/// Writes change data files. No file is created before the first change.
+/// A writer of change data files. It creates no file before the first change.
 pub(crate) struct ChangeFiles {
     storage: Storage,
     environment: Environment,
@@ -64,7 +64,7 @@ impl ChangeFiles {
     /// Writes rows that had the given kind of change. The first columns must be the table's columns.
     ///
     /// # Errors
-    /// Returns errors of the store.
+    /// Returns errors from the store.
     pub(crate) fn record(&mut self, rows: &RecordBatch, change: Change) -> Result<()> {
         if rows.num_rows() == 0 {
             return Ok(());
@@ -88,7 +88,7 @@ impl ChangeFiles {
     /// Completes the files, and returns the actions that add them.
     ///
     /// # Errors
-    /// Returns errors of the store, after deleting the files.
+    /// Returns errors from the store, after deleting the files.
     pub(crate) fn finish(self) -> Result<Vec<AddCdcFile>> {
         let files = self.writer.map(DataWriter::finish).transpose()?.unwrap_or_default();
         Ok(files.into_iter().map(AddCdcFile::from).collect())

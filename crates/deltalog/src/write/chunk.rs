@@ -9,8 +9,9 @@
 //! - The ends of chunks depend only on the rows, not on the batches in which they arrive. This is also true of the
 //!   encoder's pages and row groups, and of the sizes at which files are closed. The same rows therefore result in
 //!   the same files.
-//! - A chunk ends as soon as it weighs 1 MiB and its number of rows is a multiple of 1,024. If rows are so large that
-//!   this would take much memory, it ends at a multiple of 32 rows, and with rows of many megabytes after any row.
+//! - A chunk ends as soon as it weighs 1 MiB and the file's number of rows is a multiple of 1,024. If rows are so large
+//!   that this would take much memory, the chunk already ends at a multiple of 32 rows. If single rows have many
+//!   megabytes, it may end after any row.
 //! - [`crate::runtime::row_bytes`] defines the weight of rows.
 
 use arrow::record_batch::RecordBatch;

@@ -1,5 +1,5 @@
-//! Reads the identity values that an engine has generated from the statistics of the engine's files. (PROTOCOL,
-//! "Identity Columns".)
+//! Finds out which identity values an engine has generated, by reading the statistics of the engine's files.
+//! (PROTOCOL, "Identity Columns".)
 //!
 //! Only committed files count, so the values of failed attempts do not move the high water mark.
 
@@ -13,7 +13,8 @@ use crate::values::stats::whole_bounds;
 /// Adds the identity values of one file, whose footer is `metadata`, to the high water marks of the write.
 ///
 /// # Errors
-/// Returns CorruptData if the file's values are unknown, or if a writer may not generate them.
+/// Returns `CorruptData` if the footer does not show the file's values, or if they are not values that an engine could
+/// have generated, for example because they are not beyond the high water mark.
 pub(super) fn note(metadata: &ParquetMetaData, add: &Add, spec: &TableWriteSpec) -> Result<()> {
     let identities = &spec.rules().identities;
     for column in identities.by_engine() {

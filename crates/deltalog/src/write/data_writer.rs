@@ -50,8 +50,8 @@ pub struct WriteOptions {
     pub memory_budget: usize,
     /// The directory of the temporary file for rows that do not fit in memory; `None` for the system's directory.
     pub temporary_directory: Option<PathBuf>,
-    /// Experience from similar files about which columns should have dictionaries. If `None`, all columns of all
-    /// files have dictionaries.
+    /// What similar files have shown about which columns should have dictionaries. If `None`, all columns of all files
+    /// have dictionaries.
     pub dictionaries: Option<Dictionaries>,
     /// The source of the modification times and ids that files get.
     pub environment: Environment,
@@ -78,7 +78,7 @@ pub struct DataWriter {
     splitter: Splitter,
     inbox: Inbox,
     partitions: Partitions,
-    /// The number of partitions of the splitter that have been added.
+    /// The number of the splitter's partitions that have been added to `partitions`.
     known: usize,
     has_failed: bool,
     progress: Option<Progress>,
@@ -143,7 +143,7 @@ impl DataWriter {
                     self.has_failed = written.is_err();
                     written.map_err(|error| self.located(error))?;
                 }
-                // Default and generated values may be far larger than the rest of the row.
+                // Default and generated values may be far larger than the rest of the row, so the batch is divided.
                 Err(error) if is_too_large(&error) && range.len() > 1 => {
                     let middle = range.start.midpoint(range.end);
                     ranges.extend([middle..range.end, range.start..middle]);

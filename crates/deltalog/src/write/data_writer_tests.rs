@@ -366,7 +366,7 @@ fn an_existing_file_is_neither_overwritten_nor_deleted() {
     assert!(directory.path().join(&adds[0].path).is_file());
 }
 
-/// Returns so many rows of two partitions that each partition gets a file.
+/// Returns enough rows of two partitions for each partition to get a file.
 fn rows_of_two_partitions() -> RecordBatch {
     let padding = "x".repeat(600);
     RecordBatch::try_from_iter_with_nullable([

@@ -23,7 +23,8 @@ use parquet::schema::types::ColumnPath as FilePath;
 /// The number of files after which all columns get dictionaries again.
 const TRIED_AGAIN: usize = 8;
 
-/// Experience about dictionaries from the files of a write, or of several writes of similar rows. Clones share it.
+/// What the files of a write, or of several writes of similar rows, have shown about dictionaries. Clones share this
+/// knowledge.
 #[derive(Debug, Clone, Default)]
 pub struct Dictionaries(Arc<Mutex<Shown>>);
 
@@ -66,8 +67,8 @@ impl Dictionaries {
     }
 }
 
-/// Returns whether the dictionary of a column saves a tenth of the bytes of its values; `None` if the column has no
-/// dictionary.
+/// Returns whether the dictionary of a column saves more than a tenth of the bytes of its values; `None` if the column
+/// has no dictionary.
 fn pays(column: &ColumnChunkMetaData) -> Option<bool> {
     column.dictionary_page_offset()?;
     let nulls = column.statistics().and_then(|statistics| statistics.null_count_opt()).unwrap_or(0);

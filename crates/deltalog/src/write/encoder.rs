@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use crate::storage::Storage;
 
-    /// Returns rows with flat and nested columns, so many that several threads encode them.
+    /// Returns rows with flat and nested columns. There are enough rows for several threads to encode them.
     fn rows(first: i64) -> RecordBatch {
         let ids = first..first + 20_000;
         let texts: ArrayRef =

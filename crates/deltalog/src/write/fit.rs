@@ -28,10 +28,15 @@ use crate::protocol::schema::is_variant;
 
 /// Converts `batch` to exactly the columns of `table_schema`.
 ///
-/// In addition to the table's own types, these are accepted: dictionary, run-end encoded, view and large arrays;
-/// lists of any layout; integers and decimals of any width if their values fit, and decimals without fraction digits as
-/// integers; floating-point numbers that become wider, and whole numbers that a floating-point number represents
-/// exactly; timestamps of any unit and zone if they are whole microseconds; and dates, which become midnight in UTC.
+/// In addition to the table's own types, the data may have:
+///
+/// - dictionary, run-end encoded, view and large arrays, and lists of any layout;
+/// - integers and decimals of any width, if their values fit; for integer columns, also decimals without fraction
+///   digits;
+/// - for floating-point columns, narrower floating-point numbers, and whole numbers that the column's type represents
+///   exactly;
+/// - timestamps of any unit and zone, if they are whole microseconds;
+/// - for timestamp columns, dates, which become midnight, in UTC if the column has a time zone.
 ///
 /// # Errors
 /// Returns `SchemaMismatch`, which names the column.
@@ -116,9 +121,9 @@ fn fit_array(array: &ArrayRef, to: &Field, outer: Option<&NullBuffer>, path: &st
     if unexpected { Err(null_in_required(path)) } else { Ok(fitted) }
 }
 
-/// Returns whether values of this type are checked even if the data has the same type. Arrays from other programs may
-/// have NULLs in NOT NULL fields, and decimals with more digits than their type, which nothing has checked yet. Parquet
-/// would store other digits of such a decimal.
+/// Returns whether values of this type are checked even if the data has the same type. Nothing has checked arrays from
+/// other programs yet: they may have NULLs in NOT NULL fields, and decimals with more digits than their type allows.
+/// Parquet would store such decimals with wrong digits.
 fn is_checked(data_type: &DataType) -> bool {
     let is_field = |field: &Field| !field.is_nullable() || is_checked(field.data_type());
     match data_type {

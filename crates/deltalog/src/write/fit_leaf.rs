@@ -24,8 +24,8 @@ enum Conversion {
     Cast,
     /// Arrow's cast, which may round. The result is therefore cast back and compared.
     CastAndBack,
-    /// The same for decimals that have a negative scale and become another kind of numbers. Arrow's casts of such
-    /// decimals overflow or round too early, so they get the scale 0 first.
+    /// Like [`Conversion::CastAndBack`], for decimals with a negative scale that become integers or floating-point
+    /// numbers. Arrow's casts of such decimals overflow or round too early, so the decimals get the scale 0 first.
     WholeAndBack,
     /// Dates become midnight. If the target type has a time zone, it is midnight in UTC, as a Spark session with the
     /// time zone UTC converts dates.

@@ -17,7 +17,7 @@ pub(crate) const THREADS: usize = 8;
 /// # Errors
 /// Returns `CorruptData` for a file that is not Parquet, or whose footer makes the decoder panic. Returns
 /// `Unsupported` for a file that is encrypted, or whose footer has an unknown codec, type or encoding. Also returns
-/// errors of the store.
+/// errors from the store.
 pub(crate) fn read_footer(file: &FileReader) -> Result<ParquetMetaData> {
     caught(
         || decoded(file),

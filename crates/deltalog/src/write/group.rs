@@ -51,7 +51,7 @@ pub(super) fn group(partitions: &[PartitionId], is_direct: impl Fn(PartitionId) 
 }
 
 impl Groups {
-    /// Groups the rows of `runs`. If the rows are already in order, they are not copied, unless `may_stay` is false.
+    /// Groups the rows of `runs`. If the rows are already grouped, they are not copied, unless `may_stay` is false.
     fn of(runs: &[Run], may_stay: bool) -> Self {
         let mut places: HashMap<PartitionId, usize> = HashMap::new();
         let mut counts: Vec<(PartitionId, usize)> = Vec::new();

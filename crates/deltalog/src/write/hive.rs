@@ -75,8 +75,8 @@ pub(crate) fn directory<'a>(values: impl IntoIterator<Item = (&'a str, Option<&'
     directory
 }
 
-/// Parses the name of a partition directory. Returns the column and its value, where `None` is NULL; returns `None`
-/// for any other name.
+/// Parses the name of a partition directory. Returns the column and its value, which is `None` for NULL. Returns `None`
+/// if `name` is not the name of a partition directory.
 ///
 /// Spark and Hive only escape ASCII characters. Other writers, such as pyarrow, escape the bytes of UTF-8. A `%` that
 /// is not followed by two hexadecimal digits is an ordinary character, as in Spark.

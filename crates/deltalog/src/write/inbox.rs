@@ -11,7 +11,7 @@ use super::held::{bytes, detached};
 use super::split::PartitionId;
 use crate::error::{Error, Result};
 
-/// The number of rows from which a batch is not small.
+/// The minimum number of rows of a batch that is not small.
 const ROWS: usize = 1024;
 
 /// The maximum number of batches that are joined.

@@ -43,7 +43,8 @@ pub(super) fn indexed_columns(
     Ok(IndexedColumns::Chosen(selected.chain(clustering.iter().filter_map(|path| physical(path))).collect()))
 }
 
-/// Returns the columns that `configuration` selects as [`indexed_columns`] does, but by their logical names.
+/// Returns the columns that `configuration` selects, by their logical names. Unlike [`indexed_columns`], does not
+/// include the clustering columns.
 pub(crate) fn selected_columns(
     configuration: &BTreeMap<String, String>,
     schema: &Schema,

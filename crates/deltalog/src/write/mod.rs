@@ -27,7 +27,7 @@
 //! | `blooms` | reads from the table's properties which columns have Bloom filters |
 //! | `nan_columns` | records which columns of a file contain a NaN |
 //! | `dictionaries` | learns from files which columns should have dictionaries |
-//! | `spec` | all rules for writers, from the table's protocol and metadata |
+//! | `spec` | derives all rules for writers from the table's protocol and metadata |
 //! | `rename` | gives a batch the physical names that a table with column mapping uses |
 //!
 //! - A whole batch is checked before any byte of it is written.

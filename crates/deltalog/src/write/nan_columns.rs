@@ -1,5 +1,5 @@
-//! Finds the floating-point columns of a new file that contain a NaN, and lists them in the footer for readers,
-//! because bounds in Parquet leave NaN out. ([`crate::values::stats::KnownNans`].)
+//! Finds the floating-point columns of a new file that contain a NaN, and lists them in the footer. Readers need the
+//! list, because bounds in Parquet ignore NaN. ([`crate::values::stats::KnownNans`].)
 //!
 //! - Columns are identified by the number of their leaf column in the file. Columns inside of lists and maps have no
 //!   bounds, so they are not searched.
@@ -36,8 +36,8 @@ impl NanColumns {
     /// Searches a column whose first leaf column has the number `leaf`. Advances `leaf` to the number after its last
     /// leaf column.
     fn add_column(&mut self, array: &ArrayRef, leaf: &mut usize) {
-        // The loops do not exit early, so they compile to vector instructions. A NaN in the memory of a NULL may be
-        // found by mistake, which only costs a statistic.
+        // The loops do not exit early, so they compile to vector instructions. They may find a NaN in the memory of a
+        // NULL by mistake. The only effect is that the column then has no maximum in the statistics.
         let has_nan = match array.data_type() {
             DataType::Struct(_) => {
                 for column in array.as_struct().columns() {

@@ -110,7 +110,7 @@ impl Output {
         )
     }
 
-    /// Applies `change`, which may create the file on disk, and records its path if so.
+    /// Applies `change` to `file`. If this creates the file on disk, records its path.
     pub(super) fn change(
         &mut self,
         file: &mut DataFile,
@@ -136,7 +136,7 @@ impl Output {
         file.close()?.map(|closed| self.add(closed)).transpose()
     }
 
-    /// Creates the description of a completed file.
+    /// Creates the `add` action of a completed file.
     pub(super) fn add(&mut self, closed: ClosedFile) -> Result<WrittenFile> {
         let options = CollectOptions { columns: self.spec.indexed().clone(), is_own: true };
         let stats = collect_stats(&closed.metadata, &self.data_schema, &options)

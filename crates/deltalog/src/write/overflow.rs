@@ -167,8 +167,8 @@ impl Overflow {
             format!("rows that do not fit in memory could not be {action}: temporary file in {directory}");
         let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
         let (kind, help) = match is_denied {
-            true => (ErrorKind::PermissionDenied, "let the process write there"),
-            false => (ErrorKind::Unavailable, "make space there"),
+            true => (ErrorKind::PermissionDenied, "give the process write access to this directory"),
+            false => (ErrorKind::Unavailable, "free space in this directory"),
         };
         Error::new(kind, message)
             .with_hint(format!("{help}, or name another directory in the environment variable TMPDIR"))

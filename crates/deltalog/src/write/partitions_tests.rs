@@ -170,7 +170,7 @@ fn the_number_of_files_follows_from_their_size() {
     assert!(others.files(&adds) == expected, "the files differ");
 }
 
-/// A file is completed early because another partition needs a file; then more of its rows arrive.
+/// A file is completed early because another partition needs a file. Then more rows of its own partition arrive.
 #[test]
 fn late_rows_join_the_file_of_their_partition() {
     let place = Place::new();

@@ -31,9 +31,10 @@ pub struct Reported {
     pub changes: Vec<AddCdcFile>,
     /// The rows that a statement removes, by the number that their file has in the statement's plan.
     pub removed: BTreeMap<u32, RoaringTreemap>,
-    /// A file in which two tasks report the same row as removed, or as matching a row of the source.
+    /// The number of a file with a row that two tasks have reported, as removed or as matching a row of the source;
+    /// `None` if there is no such file.
     pub matched_twice: Option<u32>,
-    /// The number of rows that the statement has changed, by kind of change.
+    /// The number of rows that the statement has processed, by kind of change.
     pub counts: StatementCounts,
     /// The bins of an OPTIMIZE that the tasks have written.
     pub bins: Vec<ReportedBin>,
@@ -46,8 +47,8 @@ impl Reported {
     }
 }
 
-/// Returns the combined results of the tasks. The reports in the byte range `counting` are of files in which the
-/// engine generated values of identity columns; rows of all other files already had values.
+/// Returns the combined results of the tasks. In the files that the byte range `counting` of `reports` describes, the
+/// engine has generated the values of identity columns. The rows of all other files already had values.
 ///
 /// # Errors
 /// Returns `CorruptData` for a report that does not fit the table: it has an invalid format, a path outside of the
@@ -96,7 +97,8 @@ pub(crate) fn reported(reports: &[u8], counting: Range<usize>, spec: &TableWrite
     Ok(reported)
 }
 
-/// Returns the rows that a statement removes, by the number of their file.
+/// Returns the positions of the rows that a statement removes, keyed by the number of their file in the statement's
+/// plan.
 ///
 /// # Errors
 /// Returns `CorruptData` for a report with an invalid format.
@@ -104,8 +106,8 @@ pub fn removed_rows(reports: &[u8]) -> Result<BTreeMap<u32, RoaringTreemap>> {
     united(&read(reports)?.removed).map(|(removed, _)| removed)
 }
 
-/// Returns the rows of all tasks by the number of their file, and a file in which two tasks have reported the same
-/// row.
+/// Returns the positions of the rows that any task removes, keyed by the number of their file, and the number of a file
+/// for which two tasks reported the same row.
 fn united(tasks: &[RemovedRows<'_>]) -> Result<(BTreeMap<u32, RoaringTreemap>, Option<u32>)> {
     let (mut all, mut twice) = (BTreeMap::<u32, RoaringTreemap>::new(), None);
     for rows in tasks {
@@ -226,8 +228,7 @@ fn footer(file: &FileReport<'_>) -> Result<ParquetMetaData> {
     Ok(metadata)
 }
 
-/// Refuses NULL in a partition column that is NOT NULL. An empty string counts as NULL, because NULL is stored for
-/// it.
+/// Refuses NULL in a partition column that is NOT NULL. An empty string counts as NULL, because it is stored as NULL.
 pub(crate) fn ensure_required(add: &Add, spec: &TableWriteSpec) -> Result<()> {
     let columns = spec.partition_columns().iter().zip(spec.physical_partition_columns());
     for (name, physical) in columns {

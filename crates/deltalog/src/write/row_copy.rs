@@ -22,8 +22,8 @@ impl RowCopy {
     /// Returns how to copy rows of `base` to files that follow `spec`.
     ///
     /// # Errors
-    /// Returns `InvalidArgument` for a table with row tracking that has a column with the name of a scan's row id
-    /// column. Returns `CorruptLog` if the table's metadata does not name the columns that store row ids.
+    /// Returns `InvalidArgument` if row tracking is enabled and a column of the table has the same name as a scan's row
+    /// id column. Returns `CorruptLog` if the table's metadata does not name the columns that store row ids.
     pub(crate) fn of(base: &Snapshot, spec: TableWriteSpec) -> Result<Self> {
         let (scan, spec) = (RowScan::of(base)?, spec.without_rules());
         if !tracks_rows(base.protocol(), base.metadata()) {

@@ -20,12 +20,12 @@ pub(crate) struct Counted<'a> {
     pub(crate) path: &'a str,
 }
 
-/// Returns the actions with exact numbers of rows. The files belong to `snapshot`. Actions that already have row ids
-/// are returned unchanged.
+/// Returns the actions of `files`, which belong to `snapshot`, with exact numbers of rows. Actions that already have
+/// row ids are returned unchanged.
 ///
 /// # Errors
 /// Returns `CorruptData` for a file that is not Parquet, or whose number of rows differs from its statistics. Also
-/// returns errors of the store.
+/// returns errors from the store.
 pub(crate) fn with_certain_counts(snapshot: &Snapshot, files: &[Counted<'_>]) -> Result<Vec<Add>> {
     parallel::each(files, FOOTER_THREADS, |Counted { add, path }| {
         if add.base_row_id.is_some() || has_certain_count(add) {
@@ -43,7 +43,7 @@ pub(crate) fn has_certain_count(add: &Add) -> bool {
 /// Returns the number of rows that the footer of a file states.
 ///
 /// # Errors
-/// Returns `CorruptData` for a file that is not Parquet, and errors of the store.
+/// Returns `CorruptData` for a file that is not Parquet, and errors from the store.
 pub(crate) fn rows_in_footer(snapshot: &Snapshot, path: &str) -> Result<u64> {
     let located = |error: Error| error.at_path(path);
     let file = snapshot.storage().open_log_path(&snapshot.resolver().parse(path)?)?;

@@ -5,8 +5,8 @@
 //!   Column Mapping".)
 //! - Files of a table with Iceberg compatibility have the partition columns after all other columns and, from version
 //!   2 on, field ids for the parts of arrays and maps. (PROTOCOL, "Iceberg Compatibility V1", "… V2"; "Iceberg
-//!   Compatibility V3" of the protocol's requests for comments.) Other tables may require the partition columns as
-//!   well. ("Materialize Partition Columns" of these requests.)
+//!   Compatibility V3" of the protocol's requests for comments.) Files of other tables contain the partition columns
+//!   if the table requires it. ("Materialize Partition Columns" of the same requests for comments.)
 //! - The table's rules for its rows are kept as SQL text. Each writer binds them before it receives data, or passes
 //!   them to its engine. In this crate, times without a zone are in UTC; in Spark, they are in the session's zone.
 //! - The spec depends only on the table's protocol and metadata, so that writers in other processes can create the
@@ -107,7 +107,7 @@ impl TableWriteSpec {
         columns: &[Vec<String>],
     ) -> Result<Self> {
         let mode = ColumnMappingMode::of(protocol, metadata)?;
-        // In both modes, files have field ids, although in the mode `name` readers find columns by name.
+        // Files have field ids in both modes, although readers find columns by name in the mode `name`.
         let written = match mode {
             ColumnMappingMode::None => ColumnMappingMode::None,
             ColumnMappingMode::Name | ColumnMappingMode::Id => ColumnMappingMode::Id,
@@ -432,8 +432,8 @@ impl TableWriteSpec {
         self
     }
 
-    /// Returns the spec for one of several writers, which assigns values of identity columns from its lane. Without a
-    /// lane, it cannot assign values.
+    /// Returns the spec for one of several writers. The writer assigns the values of its `lane` to identity columns. If
+    /// `lane` is `None`, it cannot assign any values.
     #[must_use]
     pub(crate) fn in_lane(mut self, lane: Option<Lane>) -> Self {
         let rules = Arc::make_mut(&mut self.rules);
@@ -448,7 +448,7 @@ impl TableWriteSpec {
         self
     }
 
-    /// Returns the spec for rows that have already been checked, so that it has no rules.
+    /// Returns the spec without rules, for rows that have already been checked.
     #[must_use]
     pub(crate) fn without_rules(mut self) -> Self {
         self.rules = Arc::default();

@@ -116,7 +116,8 @@ pub(super) fn read(reports: &[u8]) -> Result<TaskReports<'_>> {
         let version = report.u8()?;
         if version != VERSION {
             return Err(Error::corrupt_data(format!(
-                "a task has reported in the form {version}, but this version of deltalog has the form {VERSION}"
+                "a task sent a report in version {version} of the format, but this version of deltalog reads version \
+                 {VERSION}"
             ))
             .with_hint("install the same version of deltalog on the driver and on the executors"));
         }
@@ -320,7 +321,7 @@ pub(super) mod tests {
     #[test]
     fn another_version_of_the_format_is_refused() {
         let message = |report: &[u8]| read(&block(report)).unwrap_err().to_string();
-        assert!(message(&[2]).contains("in the form 2"), "{}", message(&[2]));
+        assert!(message(&[2]).contains("in version 2 of the format"), "{}", message(&[2]));
         let unknown = [&[VERSION, 9][..], &block(b"x")].concat();
         assert!(message(&unknown).contains("unknown kind 9"), "{}", message(&unknown));
         assert!(message(&[]).contains("ends too early"), "{}", message(&[]));

@@ -51,7 +51,7 @@ fn footer(path: &Path) -> ParquetMetaData {
     ParquetMetaDataReader::new().parse_and_finish(&File::open(path).unwrap()).unwrap()
 }
 
-/// Returns, for each file, the table's names of the columns that have Bloom filters.
+/// Returns, for each file, the logical names of the columns that have Bloom filters.
 fn filtered(directory: &Path, storage: &Storage) -> Vec<Vec<String>> {
     let snapshot = newest(storage);
     let files = listed_files(&snapshot, None).unwrap().into_iter();

@@ -31,10 +31,10 @@ fn structs(fields: Vec<(&str, ArrayRef)>, nulls: Option<NullBuffer>) -> ArrayRef
 
 /// Returns a table of the files `0` to `7`, with two files per row group of the checkpoint.
 ///
-/// In file `k`, `n` is in `10 k..=10 k + 9`, `t` is a little more than `k` seconds, `p` is `k / 4`, and `at` is
-/// `k` seconds into 2024 in UTC, which the checkpoint's writer interpreted in a zone eight hours ahead. File 5 has
-/// no bounds. The last row group has no files. With `texts` the checkpoint also has statistics as JSON. `spark`
-/// is the version of Spark in the checkpoint's footer.
+/// In file `k`, `n` is in `10 k..=10 k + 9`, `t` is between `200 k` seconds and 5 milliseconds later, `f` is `k`, and
+/// `p` is `k / 4`. `at` is `k` seconds into 2024 in UTC, but the checkpoint's writer interpreted it in a zone eight
+/// hours ahead. File 5 has no bounds. The last row group has no files. If `texts` is set, the checkpoint also has
+/// statistics as JSON. `spark` is the version of Spark in the checkpoint's footer.
 fn table_of(texts: bool, spark: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("_delta_log");

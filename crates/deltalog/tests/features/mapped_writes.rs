@@ -108,7 +108,8 @@ fn adds(directory: &Path) -> Vec<Add> {
     adds
 }
 
-/// Returns the names and ids of the fields of a file, nested ones included; groups of lists and maps are left out.
+/// Collects the names and ids of the fields in a file, including nested fields. The groups of lists and maps are left
+/// out.
 fn fields_of(field: &Type, found: &mut BTreeSet<(String, i32)>) {
     if field.get_basic_info().has_id() {
         found.insert((field.name().to_owned(), field.get_basic_info().id()));
@@ -118,7 +119,7 @@ fn fields_of(field: &Type, found: &mut BTreeSet<(String, i32)>) {
     }
 }
 
-/// Returns the physical names and the ids of the columns, nested ones included.
+/// Collects the physical names and ids of the columns, including nested fields.
 fn mapping(fields: &serde_json::Value, found: &mut BTreeSet<(String, i32)>) {
     match fields {
         serde_json::Value::Object(object) => {

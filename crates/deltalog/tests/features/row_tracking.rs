@@ -38,7 +38,8 @@ fn schema() -> Value {
     fields(vec![field("c", json!("long"), json!({}))])
 }
 
-/// Returns a table with the section's two sources of ids: a file of new rows, and one of updated and copied rows.
+/// Returns a table with both kinds of row ids: one file has new rows with generated ids, and another file has updated
+/// and copied rows with stored ids.
 fn table(definition: &Definition<'_>, name: &str) -> Crafted {
     let mut table = Crafted::new(definition);
     table.commit();

@@ -134,7 +134,7 @@ fn nested_columns() {
         ),
     ]);
     let mut table = Crafted::new(&definition(&schema, &[]));
-    // The newest file comes first.
+    // A scan returns the rows of the file that was added last first.
     table.add("new.parquet", &file(&in_files[1]), 10, json!({}));
     table.add("old.parquet", &file(&in_files[0]), 10, json!({}));
     table.commit();
@@ -154,7 +154,7 @@ fn partition_values_of_the_narrower_type() {
             fields(vec![field("c", json!("long"), json!({})), field("p", json!(to), changed(from, to))]);
         let mut table = Crafted::new(&definition(&schema, &["p"]));
         let data: ArrayRef = Arc::new(Int64Array::from(vec![1]));
-        // The newest file comes first.
+        // A scan returns the rows of the file that was added last first.
         for (number, text) in texts.iter().rev().enumerate() {
             table.add(
                 &format!("{number}.parquet"),

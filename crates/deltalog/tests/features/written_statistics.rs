@@ -57,7 +57,7 @@ fn physical(mapped: bool, name: &str) -> String {
     if mapped { format!("col-{name}") } else { name.to_owned() }
 }
 
-/// Returns the `add` of a file with the number `k`. Some files have no statistics, or wrong ones.
+/// Returns the `add` action of file `k`. Some files have no statistics, or wrong ones.
 fn add(mapped: bool, k: i64) -> Value {
     let named = |values: Value| -> Value {
         let values = values.as_object().unwrap().iter();
@@ -250,7 +250,7 @@ fn structs_have_the_types_of_the_schema_and_the_names_of_the_log() {
     }
 }
 
-/// Protocol: "Partition Value Serialization": a value of another type is not read as NULL.
+/// Protocol: "Partition Value Serialization": a value that does not have the column's type is an error, not NULL.
 #[test]
 fn invalid_partition_values_are_refused() {
     let directory = tempfile::tempdir().unwrap();

@@ -20,7 +20,7 @@ const LARGEST: u64 = 64 << 10;
 /// The maximum number of other writers' tables in the corpus.
 const MOST_TABLES: usize = 160;
 
-/// Returns the tables of the corpus.
+/// The tables of the corpus.
 pub static TABLES: LazyLock<Vec<Files>> = LazyLock::new(|| {
     let mut tables = vec![our_own()];
     let root = std::env::var_os("DELTALOG_GOLDEN").map_or_else(

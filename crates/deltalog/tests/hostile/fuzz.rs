@@ -37,7 +37,7 @@ impl Random {
     }
 }
 
-/// Runs `parse` on mutations of `corpus`. It must not panic, hang or use unbounded memory.
+/// Runs `parse` on mutations of `corpus`. Fails if `parse` panics, takes too long or uses too much memory.
 pub fn fuzz(target: &str, corpus: &[Vec<u8>], parse: impl Fn(&[u8])) {
     assert!(!corpus.is_empty(), "{target} has no corpus");
     let variable = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());

@@ -16,7 +16,8 @@ fn text(number: i32, width: usize) -> String {
     format!("{:0width$}", number % 7)
 }
 
-/// Returns a table with one file of one row group. Its texts are stored once. `number` returns the number of a row.
+/// Returns a table with one file of one row group, which stores each distinct text once. `number` returns the number
+/// of a row.
 fn table(directory: &Path, rows: i32, width: usize, number: fn(i32) -> i32) -> Snapshot {
     let storage = Storage::open(directory.to_str().unwrap(), []).unwrap();
     let field = |name: &str, kind| StructField::new(name, kind, true);
@@ -71,7 +72,8 @@ fn a_long_gap_between_rows_is_not_decoded_at_once() {
     assert!(peak < 30 << 20, "{peak} bytes at once");
 }
 
-/// A batch has 8,192 rows at most. The rows from the first to the last row of a batch would take 240 MB.
+/// A batch has at most 8,192 rows, so all 3,000 selected rows fit in one batch. Decoding also the rows between them at
+/// once would take 240 MB.
 #[test]
 fn wide_rows_between_selected_rows_are_not_decoded_at_once() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Manages the inputs to mutate. If the code was compiled with counters for the parts that run, inputs that reach new
-//! code are mutated as well, and kept for later runs in `target/tmp/fuzz-corpus`.
+//! Manages the inputs to mutate. If the code was compiled with coverage counters, inputs that reach new code are
+//! mutated as well, and kept for later runs in `target/tmp/fuzz-corpus`.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -4,11 +4,11 @@
 //! - [`bytes`] mutates real files, one test per parser of bytes, for `DELTALOG_HOSTILE_SECONDS` each (default 2). The
 //!   corpus is a few tables of our own, and tables of other writers if they are available (`DELTALOG_GOLDEN`).
 //! - [`tables`] has whole malicious tables.
-//! - The first seeds are the same in every run; the random ones start at `DELTALOG_HOSTILE_SEED`. The message of a
-//!   failure names the seed that repeats it, and the input is kept in `target/tmp`. If `DELTALOG_HOSTILE_INPUT` names
-//!   a file, only that file is read.
-//! - If the code was compiled with counters for the parts that run (`make fuzz-guided`), inputs that reach new code
-//!   are mutated further.
+//! - The seeds of the mutations count up from `DELTALOG_HOSTILE_SEED` (default 0). The message of a failure names the
+//!   seed that repeats it, and the input is kept in `target/tmp`. If `DELTALOG_HOSTILE_INPUT` names a file, only that
+//!   file is read.
+//! - If the code was compiled with coverage counters (`make fuzz-guided`), inputs that reach new code are mutated
+//!   further.
 
 #![allow(
     clippy::disallowed_methods,

@@ -56,7 +56,8 @@ fn many_partitions_in_turns_take_bounded_memory() {
     writer.abort().unwrap();
 }
 
-/// The temporary file has more runs than blocks fit in memory, so some blocks are decoded more than once.
+/// The temporary file has so many runs that one block of each does not fit in memory, so some blocks are decoded more
+/// than once.
 #[test]
 fn completing_many_partitions_takes_bounded_memory() {
     let (table, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -26,7 +26,7 @@ const AT_ONCE: u64 = 4;
 const MOST_LINES: u64 = 6;
 const LONGEST_MICROS: u64 = 20_000;
 
-/// The environment variables that pass the table, the options of the store, and its own name to a child process.
+/// The environment variables that pass the table, the store's options, and the child's own name to a child process.
 const TABLE: &str = "DELTALOG_KILLED_TABLE";
 const OPTIONS: &str = "DELTALOG_KILLED_OPTIONS";
 const NAME: &str = "DELTALOG_KILLED_NAME";

@@ -141,7 +141,7 @@ fn empty_table() -> (FaultyStore, Storage, Snapshot) {
 }
 
 /// Changes of the metadata conflict with each other. Changes of rows conflict only with a change that depends on the
-/// rows. The commit of the other writer is found by the listing, or only when the put fails.
+/// rows. The commit of the other writer is found by the listing, or, if the listing hides it, only when the put fails.
 #[test]
 fn a_change_conflicts_with_what_it_depends_on() {
     for (change, depends_on_rows) in changes() {
@@ -262,8 +262,8 @@ fn clustering_by_no_columns_needs_no_feature() {
     assert_eq!(alter_table(&base, &change, Default::default(), &environment()).unwrap(), None);
 }
 
-/// If columns are replaced, a column with the same name is kept. Other new columns are added, and other old columns
-/// are dropped if files have column ids.
+/// If the columns of a table are replaced, a column with the same name is kept. Other new columns are added. Other old
+/// columns are dropped, which needs column mapping.
 #[test]
 fn columns_are_replaced_by_their_names() {
     let column = |name: &str| StructField::new(name, PrimitiveType::Long, true);

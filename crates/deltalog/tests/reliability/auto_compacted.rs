@@ -337,8 +337,8 @@ fn two_writers_compact_at_the_same_time() {
     assert!(file_count(&storage) < 20, "{} files", file_count(&storage));
 }
 
-/// Every request of the write and of the compaction fails, in every way, once or permanently. A write that reports
-/// success has all of its rows, a write that reports a failure has none, and no row occurs twice.
+/// Each request of the write and of the compaction fails in turn, in every way, once or permanently. If the write
+/// reports success, all of its rows are in the table. If it reports a failure, none are. No row occurs twice.
 #[test]
 fn a_failed_compaction_does_not_fail_the_write() {
     stay_alone();

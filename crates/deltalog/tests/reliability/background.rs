@@ -1,5 +1,5 @@
-//! Work that follows a commit in the background neither delays the commit nor makes it fail. When the process has
-//! waited for the background work, it is complete. Protocol: "Checkpoints", "Version Checksum File", "Log Compaction
+//! Work that follows a commit in the background neither delays the commit nor makes it fail. When a wait for the
+//! background work ends, the work is complete. Protocol: "Checkpoints", "Version Checksum File", "Log Compaction
 //! Files", "Metadata Cleanup".
 
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ impl Director for Gate {
     }
 }
 
-/// An empty store behind a gate.
+/// Creates an empty store behind a gate.
 fn gated() -> (Storage, Receiver<String>, Sender<()>) {
     gated_with(CHECKPOINT, None)
 }
@@ -109,7 +109,7 @@ fn commits_are_possible_while_a_checkpoint_is_written() {
     }
 }
 
-/// For versions without a checkpoint, the checksum exists when the commit returns.
+/// The checksum of a version without a checkpoint is written while the checkpoint of another version is held back.
 #[test]
 fn a_checksum_does_not_wait_for_a_checkpoint_of_another_version() {
     let (storage, begun, go) = gated();
@@ -119,8 +119,8 @@ fn a_checksum_does_not_wait_for_a_checkpoint_of_another_version() {
     append_times(&storage, 3, &environment);
     begun.recv_timeout(LONG).unwrap();
     let has_checksum = |version| storage.get(&LogFileName::Checksum(version).path()).unwrap().is_some();
-    // The checkpoint is written after its commit. The checkpoint of version 1 may have been skipped because version 3
-    // has one.
+    // In a remote store, the checksum is written in the background. Version 1 is not checked: it may have no checksum,
+    // if the next version was committed first.
     let began = std::time::Instant::now();
     while !has_checksum(3) && began.elapsed() < LONG {
         std::thread::sleep(Duration::from_millis(1));

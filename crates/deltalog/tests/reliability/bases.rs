@@ -1,4 +1,4 @@
-//! A commit or a refresh checks its base: the log continues from the version that was read without a gap, and the table
+//! A commit or a refresh checks its base: the log continues without a gap from the version that was read, and the table
 //! is still the same. Protocol: "Creation of New Log Entries", "Metadata Cleanup".
 
 use std::collections::BTreeMap;
@@ -95,8 +95,8 @@ fn progress_of_an_application_is_not_recorded_across_a_gap() {
     assert_eq!(reason(append.commit()), ConflictReason::LogCleanedUp);
 }
 
-/// Returns two tables, each with a snapshot that was read before. In one of them the log has the commit of the
-/// snapshot's version, and in the other only its checkpoint.
+/// Returns tables, each with an open snapshot. The log of one table has only the checkpoint of the snapshot's version,
+/// and not its commit.
 fn bases() -> impl Iterator<Item = (Storage, Snapshot)> {
     [(3, false), (CHECKPOINT, false), (CHECKPOINT, true), (11, true)].into_iter().map(
         |(version, cleaned_up)| {

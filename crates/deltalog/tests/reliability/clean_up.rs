@@ -356,7 +356,7 @@ fn heads_under_unknown_names_protect_their_sidecars() {
         }
         assert_eq!(left(None, form), 0);
     }
-    // A top-level file that cannot be read may refer to any of them.
+    // A top-level file that cannot be read may refer to any sidecar.
     assert_eq!(left(Some(&format!("{version}.checkpoint.{uuid}.json")), Form::UuidParquet(2)), 2);
 }
 

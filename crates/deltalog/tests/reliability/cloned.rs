@@ -70,7 +70,7 @@ fn stored(directory: &TempDir) -> BTreeSet<String> {
     names.map(|name| name.into_string().unwrap()).filter(|name| name != "_delta_log").collect()
 }
 
-/// A table with a deletion vector, two files and two versions of the schema.
+/// Creates a table with three versions. The newest one has two files, one of them with a deletion vector.
 fn source(properties: &[(&str, &str)]) -> (TempDir, Storage) {
     let (directory, storage) = table(properties);
     delete_rows(&storage, "id = 1 or id = 2");
@@ -405,8 +405,8 @@ fn rows_get_ids_of_their_own() {
     assert!(adds(&to).iter().all(|add| add.base_row_id.is_some()));
 }
 
-/// The clone gets the properties of the request. It keeps the settings of the table that it replaces if these are
-/// about the log.
+/// The clone gets the properties of the request. If it replaces a table, it keeps the table's properties about its log
+/// and about the ids that it has assigned.
 #[test]
 fn the_clone_has_the_properties_of_the_request() {
     let (_kept, from) = source(&[("mine", "a"), ("delta.enableInCommitTimestamps", "true")]);

@@ -203,7 +203,7 @@ fn files_record_how_they_are_clustered() {
         let read = files_with(&new, condition);
         assert!(read * 2 <= clustered.len(), "{condition}: {read} of {}", clustered.len());
     }
-    // A second run does nothing. The same is true for a run for all files.
+    // A second run does nothing, and neither does a full run.
     for request in [with_target(1_000), full()] {
         let again = run(&storage, request);
         assert_eq!((again.commits.len(), newest(&storage).version()), (0, new.version()));
@@ -211,8 +211,8 @@ fn files_record_how_they_are_clustered() {
     }
 }
 
-/// Adding 1 GB to a table of 40 GB writes at most 3 GB, with files of 128 MiB. Here, all sizes are proportionally
-/// smaller.
+/// After 1 GB was added to a table of 40 GB with files of 128 MiB, clustering rewrites at most 3 GB. Here, all sizes
+/// are proportionally smaller.
 #[test]
 fn as_little_as_possible_is_written_again() {
     let (_directory, storage) = table(&["a", "b"]);
@@ -240,7 +240,7 @@ fn as_little_as_possible_is_written_again() {
     // In three of the steps, the files joined the cube of the previous step.
     assert!(cubes(&newest(&storage)).len() <= 4, "{:?}", cubes(&newest(&storage)));
     assert_eq!(ids(&newest(&storage)), (0..69_000).collect());
-    // A run for all files merges them into one cube.
+    // A full run merges all files into one cube.
     assert_eq!(run(&storage, full()).commits.len(), 1);
     assert_eq!(cubes(&newest(&storage)).len(), 1);
     assert_eq!(run(&storage, full()).commits.len(), 0);
@@ -259,7 +259,7 @@ fn small_appends_grow_together() {
     assert_eq!(ids(&newest(&storage)), (0..800).collect());
 }
 
-/// A cube of two thirds of the maximum size is not rewritten, even by a run for all files.
+/// A cube of at least two thirds of the maximum size is not rewritten, even by a full run.
 #[test]
 fn finished_cubes_stay() {
     let (_directory, storage) = table(&["a"]);
@@ -282,8 +282,8 @@ fn finished_cubes_stay() {
     assert_eq!(ids(&newest(&storage)), (0..6_010).collect());
 }
 
-/// Files that were clustered by other columns are kept, and a run for all files orders them again. The JVM
-/// implementation does the same.
+/// Files that were clustered by other columns are kept. Only a full run orders them again. The JVM implementation does
+/// the same.
 #[test]
 fn other_columns_need_a_full_run() {
     let (_directory, storage) = table(&["a"]);
@@ -358,7 +358,8 @@ fn files_of_other_providers_stay() {
     assert_eq!(ids(&newest(&storage)), (0..300).collect());
 }
 
-/// After the deleted rows of a file are removed, the remaining rows are as close together as before.
+/// A file that is rewritten only to remove its deleted rows stays in its cube, because the remaining rows are as close
+/// together as before.
 #[test]
 fn files_without_deleted_rows_stay_in_their_cubes() {
     let (_directory, storage) = table(&["a"]);
@@ -392,10 +393,13 @@ fn what_makes_no_sense_is_refused() {
     purge_all.purges = true;
     let mut no_size = OptimizeRequest::default();
     no_size.cube_size = Some(0);
+    let mut no_share = OptimizeRequest::default();
+    no_share.most_deleted = f64::NAN;
     for (request, message) in [
         (with_predicate, "the table is clustered, so it has no partitions"),
-        (purge_all, "a purge, and an order by columns, do not cluster rows"),
-        (no_size, "a size of files, cubes or commits is 0"),
+        (purge_all, "OPTIMIZE FULL clusters rows, which a purge or a Z-order does not do"),
+        (no_size, "cube_size is 0"),
+        (no_share, "most_deleted is NaN, which is not between 0 and 1"),
     ] {
         let error = optimize(&newest(&storage), request, &environment()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
@@ -441,7 +445,7 @@ fn a_change_of_the_clustering_columns_is_a_conflict() {
     assert_eq!(newest(&storage).version(), base.version() + 2);
 }
 
-/// An operation on the table before it is clustered again.
+/// One of the operations on a table.
 #[derive(Debug, Clone)]
 enum Step {
     Append(i64),

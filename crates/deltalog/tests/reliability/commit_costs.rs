@@ -11,7 +11,7 @@ use deltalog_testkit::store::FaultyStore;
 use crate::common::store::{Call, Op};
 use crate::common::{add, append, empty, environment, metadata_line, newest, overwrite, table, write_commit};
 
-/// The first id of an environment. It is high, because ids must differ from the ids of earlier commits.
+/// Returns an environment with random ids, because ids must differ from the ids of earlier commits.
 fn other_ids() -> Environment {
     Environment::system().with_sleep(|_| {})
 }
@@ -38,7 +38,7 @@ fn requests_of(store: &FaultyStore, storage: &Storage, commit: impl FnOnce()) ->
     calls
 }
 
-/// A table with nine files and an open handle that has used its checksum.
+/// Creates a table with ten files, opens its newest version, and reads the totals in the checksum.
 fn opened() -> (FaultyStore, Storage, Snapshot) {
     let (store, storage) = table(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
     let base = newest(&storage);
@@ -168,7 +168,8 @@ fn commits_that_are_too_large_are_not_read_for_a_compaction() {
         append(&base, "b", &other_ids()).commit_or_fail().unwrap();
         let calls = store.take_calls();
         let gets = calls.iter().filter(|call| call.op == Op::Get && call.path.ends_with(".json")).count();
-        // Two commits are read. The last request checks whether the commit of the version that was read still exists.
+        // Two reads are for the commits to compact. The last one checks whether the commit of the base version still
+        // exists.
         assert_eq!(gets, if is_read { 3 } else { 0 }, "{calls:?}");
     }
 }

@@ -339,13 +339,13 @@ fn commits_are_found_below_a_stray_file() {
         storage.put(&LogFileName::Commit(900_000_000).path(), stray).unwrap();
         assert_eq!(find_commit(&storage, info.txn_id.as_ref().unwrap()).unwrap(), Some(2));
     }
-    // The other commits no longer exist, as after a clean-up.
+    // The original commit no longer exists, as after a clean-up.
     storage.delete(&LogFileName::Commit(2).path()).unwrap();
     assert_eq!(find_commit(&storage, info.txn_id.as_ref().unwrap()).unwrap(), Some(900_000_000));
 }
 
-/// A listing that lags behind may show a commit, but not the commits before and after it. Simulations found a case of
-/// this in which an acknowledged commit was reported as missing.
+/// A listing that lags behind may show a commit, but not the commits before and after it. A simulation found such a
+/// case, in which an acknowledged commit was reported as missing.
 #[test]
 fn commits_that_a_listing_does_not_show_are_found() {
     for shown in 0..4 {

@@ -173,8 +173,7 @@ fn commits_compact_the_log() {
     );
 }
 
-/// A compaction must keep removed domains, old tombstones, and both vectors of a file, because they cancel entries of
-/// an earlier checkpoint.
+/// A compaction must keep removed domains and old tombstones, because they cancel entries of an earlier checkpoint.
 #[test]
 fn a_compaction_keeps_actions_that_cancel_older_ones() {
     let (_, storage) = empty();

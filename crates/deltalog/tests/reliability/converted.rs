@@ -280,7 +280,7 @@ fn wrong_partition_columns_are_refused_with_the_paths() {
     put(&directory, "ID=1/a.parquet", &[("id", longs([1])), ("x", longs([1]))]);
     let (kind, message) = refused(&storage, |_| ());
     assert!(
-        message.contains("the partition column 'id' is a column of the file, too")
+        message.contains("the partition column 'id' is also a column of the file")
             && message.contains("ID=1/a.parquet"),
         "{message}"
     );
@@ -289,7 +289,7 @@ fn wrong_partition_columns_are_refused_with_the_paths() {
     put(&directory, "t=2024-01-01 00%3A00%3A00/a.parquet", &[("id", longs([1]))]);
     let (kind, message) = refused(&storage, |request| request.time_zone = "Mars".to_owned());
     assert!(
-        kind == ErrorKind::InvalidArgument && message.contains("the time zone 'Mars' is not known"),
+        kind == ErrorKind::InvalidArgument && message.contains("the time zone 'Mars' is unknown"),
         "{message}"
     );
 }
@@ -393,7 +393,7 @@ fn a_table_is_not_converted() {
     let table = converted(&storage);
     let error = planned(&storage, |_| ()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TableAlreadyExists);
-    assert!(error.to_string().contains("the directory is a Delta table already"), "{error}");
+    assert!(error.to_string().contains("the directory is already a Delta table"), "{error}");
     let mut request = ConvertRequest::default();
     ignore(&mut request);
     assert!(plan_conversion(&storage, request, &environment()).unwrap().is_none());
@@ -565,8 +565,8 @@ fn lists_that_cannot_be_right_are_refused() {
             ErrorKind::SchemaMismatch,
             "the list of files has no column 'modification_time'",
         ),
-        (twice, ErrorKind::InvalidArgument, "the list of files has a file twice"),
-        (wrong_size, ErrorKind::CorruptData, "and 1 were expected"),
+        (twice, ErrorKind::InvalidArgument, "the list of files names a file twice"),
+        (wrong_size, ErrorKind::CorruptData, "but 1 were expected"),
         (null, ErrorKind::InvalidArgument, "row 0 of the list of files has no value in 'path'"),
         (negative, ErrorKind::InvalidArgument, "row 0 of the list of files has a negative size"),
         (

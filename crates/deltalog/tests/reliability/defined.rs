@@ -83,11 +83,11 @@ fn features(snapshot: &Snapshot) -> Vec<String> {
 }
 
 /// A new table supports only the features that its definition requires. A table that replaces another table supports
-/// the features that both definitions require, and otherwise equals a new table.
+/// the features that the old or the new definition requires, and otherwise equals a new table.
 #[test]
 fn a_table_has_the_features_that_its_definition_requires() {
     let all = 1 << PARTS.len();
-    // Each definition is once the old one and once the new one, in pairs of very different definitions.
+    // Each definition is used once as the old one and once as the new one. The two definitions of a pair differ a lot.
     for parts in 0..all {
         let (_, storage) = empty();
         let (first, required) = definition(parts);

@@ -1,9 +1,10 @@
 //! Drops of features while other writers work on the table. Protocol: "Supported Features", "Metadata Cleanup"; the
 //! proposed section "Checkpoint Protection".
 //!
-//! Another writer completes an operation just before a request of the drop; this is tried for every request. Whether
-//! or not the drop succeeds, each version has the rows that result from the writes, and repeating the drop completes
-//! it. Afterwards the types in the files match the schema, because without the feature readers no longer convert them.
+//! Another writer completes an operation just before a request of the drop. This is tried for many requests, one at a
+//! time. Whether or not the drop succeeds, each version has the rows that result from the writes, and repeating the
+//! drop completes it. Afterwards the types in the files must match the schema, because readers no longer convert them
+//! without the feature.
 
 mod busy;
 mod use_again;
@@ -29,8 +30,8 @@ use crate::common::ids::ids;
 use crate::common::store::{Call, FaultyStore, Op};
 use crate::common::{drop_table, empty, first_of, storage_in, write_commit};
 
-/// A sample of the drop's requests is tried, which includes the most important ones and all that write data files.
-/// With `DELTALOG_ALL_RACES`, all requests are tried.
+/// One of this many requests of a drop is tried, and also each request that writes a data file. If `DELTALOG_ALL_RACES`
+/// is set, all requests are tried.
 const STEP: usize = 29;
 
 /// An operation of another process on the table.
@@ -92,7 +93,7 @@ fn delete(storage: &Storage, predicate: &str) -> Result<()> {
     delete.commit_or_fail(Vec::new(), Operation::new("DELETE")).map(drop)
 }
 
-/// A table that uses a feature. Its rows are 0, 2 and 4.
+/// Creates a table that uses a feature. Its rows are 0, 2 and 4.
 fn using(feature: &str) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     let create = |column, property, ids: &[i64]| {
@@ -286,7 +287,7 @@ fn files(snapshot: &Snapshot) -> Result<Vec<Add>> {
     Ok(files)
 }
 
-/// "Protocol: Change Metadata". If the table was replaced, it is unknown what the drop would have to remove from the
+/// Protocol: "Change Metadata". If the table was replaced, it is unknown what the drop would have to remove from the
 /// new table.
 #[test]
 fn a_table_that_replaces_another_one_is_left_alone() {

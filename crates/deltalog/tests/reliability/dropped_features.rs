@@ -147,8 +147,8 @@ fn a_drop_continues_if_rows_are_added() {
     assert!(paths(&Snapshot::open(&storage, None).unwrap()).contains(&"theirs".to_owned()));
 }
 
-/// Versions that cannot be read may use the feature. The checkpoints that hide it are written once, even if the drop
-/// starts over.
+/// Versions that cannot be read may use the feature. The checkpoints that hide these versions are written once, even if
+/// the drop starts over.
 #[test]
 fn versions_that_cannot_be_read_are_hidden_once() {
     let (store, storage) = log(1, 0..0);
@@ -204,8 +204,8 @@ fn with_vector(action: &str, path: &str) -> String {
 }
 
 /// Protocol: "Deletion Vectors". If other writers add files with deletion vectors before the drop's last commit, there
-/// is a conflict. There is also a conflict if they remove a file with a vector: clients that identify files by path
-/// alone would consider it removed.
+/// is a conflict. There is also a conflict if they add a file again that was removed with a deletion vector: clients
+/// that identify files by path alone would consider it removed.
 #[test]
 fn concurrently_added_vectors_are_noticed() {
     for line in [with_vector("add", "c.parquet"), add_line("a.parquet")] {
@@ -223,8 +223,8 @@ fn concurrently_added_vectors_are_noticed() {
     }
 }
 
-/// If a file was removed with a deletion vector and restored without it, this is a trace of the feature. Checkpoints
-/// also contain the trace until the file is removed again, so these checkpoints hide nothing.
+/// The tombstone of a file with a deletion vector is a trace of the feature. If the file was restored without the
+/// vector, checkpoints also contain the trace until the file is removed again, so they do not hide it.
 #[test]
 fn checkpoints_of_restored_files_hide_nothing() {
     let (_, storage) = log_with_vectors();
@@ -255,7 +255,7 @@ fn a_drop_that_has_to_wait_deletes_nothing() {
     let drop = || drop_feature(&base, "typeWidening", true, Default::default(), &others()).map(|_| ());
     let error = drop().unwrap_err();
     assert!(error.to_string().contains("version 4 of the table"), "{error}");
-    assert!(error.hint().unwrap().contains("do the same again from 20"), "{error}");
+    assert!(error.hint().unwrap().contains("drop the feature again at 20"), "{error}");
     assert!(files() > before && storage.head(&LogFileName::Commit(0).path()).unwrap().is_some());
     store.take_calls();
     let again = Snapshot::open(&storage, None).unwrap();

@@ -67,7 +67,7 @@ fn rows_are_not_replaced_by_a_collated_string() {
     assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 1);
 }
 
-/// A table with a time of each kind and a CHECK constraint.
+/// Creates a table with a column of each timestamp type, and a CHECK constraint.
 fn table_of_times(check: &str) -> Storage {
     let (_, storage) = empty();
     let mut definition = TableDefinition::new(

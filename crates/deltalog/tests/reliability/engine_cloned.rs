@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::common::ids::{append, delete_rows, environment, ids, table};
 use crate::common::newest;
 
-/// A table with three files, one with a deletion vector.
+/// Creates a table with three files, one of them with a deletion vector.
 fn source(properties: &[(&str, &str)]) -> (TempDir, Storage) {
     let (directory, storage) = table(properties);
     append(&storage, 10..20);
@@ -46,7 +46,7 @@ fn copied(plan: &ClonePlan, from: &TempDir, to: &TempDir) -> Vec<CopiedFile> {
     plan.copies().enumerate().map(copy).collect()
 }
 
-/// Returns the files of a directory that are not in the log.
+/// Returns the files of a directory that are outside of the log.
 fn stored(directory: &TempDir) -> BTreeSet<String> {
     let names = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
     names.map(|name| name.into_string().unwrap()).filter(|name| name != "_delta_log").collect()
@@ -123,7 +123,8 @@ fn reports_that_do_not_fit_the_plan_are_refused() {
     }
 }
 
-/// An executor may have copied files to a local path that this process cannot see, although the path has the same name.
+/// An executor on another machine may have copied files to its local disk. The same path on this machine does not have
+/// these files.
 #[test]
 fn copies_that_are_not_there_are_not_committed() {
     let (from_directory, from) = source(&[]);

@@ -209,8 +209,8 @@ fn reports_that_do_not_fit_the_plan_are_refused() {
         ("read 10 rows, but its new file has 20", |reported| {
             reported.bins[0].rows.remove(0);
         }),
-        ("which is not next in that bin", |reported| reported.bins[0].rows.reverse()),
-        ("which is not next in that bin", |reported| reported.bins[0].rows.push((2, 10))),
+        ("which is not in that bin or is out of order", |reported| reported.bins[0].rows.reverse()),
+        ("which is not in that bin or is out of order", |reported| reported.bins[0].rows.push((2, 10))),
         ("but its new file has", |reported| reported.files.swap(0, 1)),
         ("belongs to no bin", |reported| {
             let again = reported.files[0].clone();
@@ -405,7 +405,7 @@ fn reports_of_ordered_rows_that_do_not_fit_are_refused() {
             let rows = &mut reported.bins[1].rows;
             (rows[0].1, rows[1].1) = (rows[0].1 + 1, rows[1].1 - 1);
         }),
-        ("which is not next in that bin", |reported| reported.bins[1].rows[0].0 = 4),
+        ("which is not in that bin or is out of order", |reported| reported.bins[1].rows[0].0 = 4),
     ];
     for (expected, change) in changes {
         let (directory, storage) = four_files();

@@ -100,7 +100,8 @@ fn a_follower_survives_clean_ups_below_it() {
     }
 }
 
-/// The checkpoint was not written before the log was cleaned up, so the handle's version can no longer be read.
+/// A clean-up deletes the checkpoint from which the handle starts, and the commits before a newer checkpoint. The
+/// handle finds the newer checkpoint with the first refresh, or, in a long log, with the second.
 #[test]
 fn a_follower_whose_checkpoint_is_gone_finds_the_next_one() {
     for commits in [20, 150] {
@@ -116,7 +117,7 @@ fn a_follower_whose_checkpoint_is_gone_finds_the_next_one() {
         if commits < 100 {
             assert!(has_checkpoint(&refreshed, 10));
         }
-        // Checking all files of the log may take many requests, so it is done only when a file is missing.
+        // To check all files of the log, a refresh would need many requests. It does so only after a file was missing.
         if !has_checkpoint(&refreshed, 10) {
             let kinds = [refreshed.totals().map(drop), crate::common::live(&refreshed).map(drop)];
             assert!(kinds.into_iter().all(|found| found.unwrap_err().kind() == ErrorKind::FileNotFound));

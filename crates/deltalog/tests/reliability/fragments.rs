@@ -202,7 +202,7 @@ fn a_fragment_that_was_changed_is_refused() {
         assert!(error.to_string().contains(message), "{pointer} {value}: {error}");
         assert_eq!(error.table().map(path), Some(storage.url()));
     }
-    // The fragment of a worker without rows has no files.
+    // The fragment of another write is refused, even if it has no files.
     let nothing = write.check(&[fragment(&other, &[])]).unwrap_err();
     assert!(nothing.to_string().contains("belongs to the write"), "{nothing}");
     let twice = write.check(&[good.clone(), good.clone()]).unwrap_err();
@@ -233,7 +233,7 @@ fn invalid_tasks_and_fragments_are_refused() {
     }
 }
 
-/// A table with an identity column `n`, and a write of rows without it.
+/// Begins a distributed write to a table with an identity column `n`. The first such write creates the table.
 fn counting(storage: &Storage, accepts_values: bool) -> DistributedWrite {
     let schema = StructType::try_new(vec![
         StructField::new("id", PrimitiveType::Long, true),
@@ -244,7 +244,7 @@ fn counting(storage: &Storage, accepts_values: bool) -> DistributedWrite {
     DistributedWrite::new(pending).unwrap()
 }
 
-/// Writes ids in several batches. With `given`, the rows also have values for the identity column.
+/// Writes each id as a batch of its own. If `given` is set, the rows have this value for the identity column.
 fn counted(
     storage: &Storage,
     task: &WriteTask,
@@ -302,12 +302,12 @@ fn fragments_with_the_same_identity_values_are_refused() {
     let write = counting(&storage, false);
     let tasks = write.tasks(2).unwrap();
     let first = counted(&storage, &tasks[0], &[1], None).unwrap();
-    // One worker runs twice, and another worker has a wrong number.
+    // One worker runs twice, and another worker has a task from a division into three tasks.
     let again = counted(&storage, &tasks[0], &[1], None).unwrap();
     let other = counted(&storage, &write.tasks(3).unwrap()[1], &[2], None).unwrap();
     for (fragments, expected) in [
         ([first.clone(), again], "two fragments belong to the task 0 of 2"),
-        ([first.clone(), other], "a task of 3, and another one to a task of 2"),
+        ([first.clone(), other], "one of 3 tasks, and another by one of 2 tasks"),
     ] {
         let error = write.check(&fragments).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);

@@ -39,7 +39,7 @@ pub enum Step {
     Application(usize, i64),
     Domain(usize, bool),
     Retention(Option<&'static str>),
-    /// Sets the number of days for which tombstones are kept.
+    /// Sets the number of days for which the log is kept.
     LogRetention(i64),
     Protocol(i64),
 }
@@ -128,8 +128,8 @@ impl Step {
     }
 }
 
-/// Returns the lines of each version. The first version has protocol and metadata, and no commit is empty.
-/// Each action has a serial number, which is its size.
+/// Returns the lines of each version. The first version has protocol and metadata, and no commit is empty. Each action
+/// has a serial number, which is the size of an added file, or the configuration of a domain.
 pub fn lines(history: &[Vec<Step>]) -> Vec<Vec<String>> {
     let mut serial = 0;
     let mut commits = Vec::new();
@@ -156,8 +156,8 @@ pub fn write_history(history: &[Vec<Step>]) -> Storage {
     storage
 }
 
-/// Returns the content of a snapshot in the oracle's form, without tombstones. Only checkpoints contain tombstones, so
-/// they are compared there.
+/// Returns the content of a snapshot in the oracle's form. Tombstones are left out, because a snapshot does not return
+/// them. They are compared in checkpoints.
 pub fn contents(snapshot: &Snapshot) -> Table {
     let files = live(snapshot).unwrap();
     let live: BTreeMap<Key, i64> =

@@ -47,7 +47,7 @@ fn write(storage: &Storage, properties: &[(&str, &str)]) -> Result<()> {
     pending.commit_or_fail(files, Operation::new("WRITE")).map(drop)
 }
 
-/// Returns the field ids of a file's columns and their parts, by paths of physical names. Repeated groups have no ids.
+/// Collects the field ids of a file's columns and their parts, by paths of physical names. Repeated groups have no ids.
 fn ids(group: &Type, parent: &str, found: &mut BTreeMap<String, Option<i32>>) {
     for field in group.get_fields() {
         let (info, place) = (field.get_basic_info(), format!("{parent}{}", field.name()));

@@ -37,9 +37,9 @@ enum Step {
 enum Foreign {
     Append,
     Progress,
-    /// Adds a deletion vector to a file that the same commit adds without one.
+    /// Adds a file with a deletion vector.
     DeletionVector,
-    /// Adds a live file again, with other statistics.
+    /// Adds the file of the first version again, with another size.
     Statistics,
     /// Removes a file without stating its size.
     UnknownSize,
@@ -203,8 +203,8 @@ fn start(storage: &Storage) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// Whatever this crate and other writers commit, every field of every checksum agrees with the log. If this crate
-    /// writes two versions in a row, the second one has a checksum.
+    /// Whatever this crate and other writers commit, every field of every checksum agrees with the log. If only this
+    /// crate writes, each of its versions has a checksum.
     #[test]
     fn every_checksum_agrees_with_the_log(steps in vec((step(), any::<bool>()), 1..25)) {
         let (_, storage) = empty();
@@ -317,8 +317,9 @@ fn a_small_table_without_checksums_gets_them_at_once() {
     assert_eq!(read(&storage, 4).unwrap()["numFiles"], 4);
 }
 
-/// Unknown fields in another writer's checksum are left out until a checkpoint computes them. The JVM implementation
-/// treats a histogram with different bins as damaged.
+/// If another writer's checksum has unknown or invalid fields, these are left out of the next checksums. A checkpoint
+/// computes the known fields again. A histogram with other bins is also left out, because the JVM implementation treats
+/// it as damaged.
 #[test]
 fn checksum_fields_of_other_writers_are_kept_only_if_they_are_known() {
     let (_, storage) = empty();
@@ -415,7 +416,8 @@ fn a_requested_checkpoint_reveals_a_wrong_number_of_files() {
     assert!(read(&storage, 8).is_none_or(|checksum| checksum["numFiles"] == 8));
 }
 
-/// Transaction identifiers expire. Whether one has expired depends on the time at which the checksum is read.
+/// If transaction identifiers expire, they are left out, because whether one has expired depends on the time at which
+/// the checksum is read.
 #[test]
 fn identifiers_that_expire_are_left_out() {
     let (_, storage) = empty();

@@ -47,7 +47,7 @@ fn file(path: &str, p: Option<&str>, q: Option<&str>) -> Add {
     file
 }
 
-/// Adds files. If `removed` is not empty, also removes the files whose paths contain it.
+/// Adds files. Unless `removed` is empty, also removes all earlier files.
 fn commit(storage: &Storage, files: &[Add], removed: &str) -> Result<()> {
     let base = Snapshot::open(storage, None)?;
     let mut transaction = match removed {
@@ -137,8 +137,8 @@ fn manifests_are_kept() {
     assert_eq!(manifests(&storage), expected(&[("p=1/q=1/manifest", &["e", "f"])]));
 }
 
-/// Each request of a commit and of the manifests' update fails in every way. The commit succeeds or fails as it would
-/// without manifests, and manifests can be generated afterwards.
+/// Each request for manifests that follows a commit fails in every way. The commit succeeds nevertheless, and the
+/// manifests can be generated afterwards.
 #[test]
 fn a_commit_succeeds_even_if_its_manifests_fail() {
     stay_alone();
@@ -161,7 +161,7 @@ fn a_commit_succeeds_even_if_its_manifests_fail() {
             let result = catch_unwind(AssertUnwindSafe(|| run(&storage)));
             store.heal();
             let context = format!("{fault:?} at {call:?}");
-            // A crash while manifests are updated is like any other failure, unless more requests would follow.
+            // Unless the process crashes, the commit reports success.
             assert!(fault.is_crash() || matches!(result, Ok(Ok(()))), "{context}");
             assert_eq!(newest(&storage).version(), 2, "{context}");
             generate_manifests(&newest(&storage)).unwrap();

@@ -46,7 +46,7 @@ pub fn adds(snapshot: &Snapshot) -> Vec<Add> {
     listed_files(snapshot, None).unwrap().into_iter().map(|file| file.add).collect()
 }
 
-/// Returns the table's files with rows or deletion vectors.
+/// Returns the number of the table's data files and deletion vector files.
 fn stored(directory: &TempDir) -> usize {
     let names = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
     names.filter(|name| !name.to_str().unwrap().starts_with('_')).count()
@@ -137,7 +137,7 @@ fn commits_are_of_bounded_size() {
     assert_eq!((newest(&storage).totals().unwrap().files, ids(&newest(&storage))), (3, ids(&base)));
 }
 
-/// Rows that other writers delete while files are written are deleted in the new files.
+/// If other writers delete rows while OPTIMIZE writes its files, these rows are also deleted in the new files.
 #[test]
 fn deletes_of_other_writers_are_applied_to_the_new_files() {
     let (directory, storage) = small_files(4, &[]);
@@ -165,7 +165,7 @@ fn deletes_of_other_writers_are_applied_to_the_new_files() {
     let vectors: Vec<Add> = adds(&new).into_iter().filter(|add| add.deletion_vector.is_some()).collect();
     assert_eq!(vectors.len(), 1);
     assert!(vectors[0].stats.as_ref().unwrap().contains("\"tightBounds\":false"));
-    // There are 5 old and 3 new data files, and 5 files with deletion vectors: 2 old ones, 2 that other writers wrote,
+    // There are 4 old and 3 new data files, and 4 files with deletion vectors: 1 old one, 2 that other writers wrote,
     // and the new one.
     assert_eq!(stored(&directory), 4 + 3 + 4);
     for version in 0..=new.version() {
@@ -248,7 +248,7 @@ fn predicates_choose_partitions_only() {
     );
 }
 
-/// Returns the row id of each row by its value.
+/// Returns the row id and the row commit version of each row, by its value of `id`.
 pub fn row_ids(snapshot: &Snapshot) -> BTreeMap<i64, (i64, i64)> {
     use arrow::array::AsArray;
     use arrow::datatypes::Int64Type;

@@ -86,7 +86,8 @@ fn new_tables_and_changes_of_metadata_are_blind() {
     assert!(is_blind(&storage));
 }
 
-/// Returns overwrites with predicates. Each of them replaces partition 1, or all rows that it has.
+/// Returns overwrites of partition 1: by a predicate on the partition, by a predicate that is true for all its rows,
+/// and by the partitions of the new rows.
 fn overwrites() -> Vec<WriteRequest> {
     let mut by_predicate = computed(SaveMode::Overwrite, "p = 2");
     by_predicate.replace_where = Some(ReplaceWhere::new("p = 1"));

@@ -241,8 +241,8 @@ fn applied(write: PendingWrite) -> (i64, i64, u64) {
 }
 
 /// Protocol: "Transaction Identifiers". In every mode, the record of an earlier write is found before a row is
-/// written. If another process made it after that, the commit finds it. Neither the mode nor other changes in the
-/// commit of that process matter.
+/// written. If another process makes the same write after that, the commit finds its record. Neither the mode nor other
+/// changes in the other process's commit matter.
 #[test]
 fn a_write_that_was_done_before_has_no_effect() {
     let (_, storage) = empty();
@@ -293,8 +293,8 @@ fn two_columns() -> StructType {
     StructType::from_json(&json.replacen("]}", &format!(",{field}"), 1)).unwrap()
 }
 
-/// Protocol: "Checkpoints", `delta.checkpoint.writeStatsAsJson`: without JSON statistics, they are read from the
-/// struct.
+/// Protocol: "Checkpoints", `delta.checkpoint.writeStatsAsJson`: if a checkpoint has no statistics as JSON, they are
+/// read from its struct.
 #[test]
 fn statistics_of_checkpoints_are_kept_as_text_or_as_structs() {
     for as_json in ["true", "false"] {
@@ -345,7 +345,7 @@ fn files_that_are_part_of_the_table_are_not_deleted_when_their_commit_is_repeate
     assert_eq!(error.kind(), ErrorKind::CommitConflict);
     // The appended file remains until a VACUUM. The file that only the second overwrite used has been deleted.
     assert_eq!((data_files(&storage), rows()), (2, 1));
-    // An older version, which the append has made, contains the file.
+    // The file belongs to the version of the append, although no longer to the newest version.
     let outcome = begin_as(&storage, SaveMode::Append, 1).commit(appended, Operation::new("WRITE")).unwrap();
     assert!(matches!(outcome, WriteOutcome::AlreadyApplied(_)));
     assert_eq!((data_files(&storage), rows()), (2, 1));

@@ -190,8 +190,8 @@ fn removals_are_not_moved_to_another_version() {
     assert_eq!(transaction.onto(&base).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
-/// If another writer has created the table with a constraint, the creation does not become an append: its files were
-/// not checked.
+/// If another writer has created the table with a constraint, the creation does not become an append, because its rows
+/// were not checked against the constraint.
 #[test]
 fn a_creation_does_not_become_an_append_to_a_table_with_constraints() {
     let (_, storage) = empty();

@@ -114,7 +114,7 @@ fn a_brief_clean_up_looks_at_a_part_of_the_history() {
         let is_history =
             |path: &str| (0..50).any(|version| path.ends_with(&LogFileName::Commit(version).path()));
         let deleted = calls.iter().filter(|call| call.op == Op::Delete && is_history(&call.path)).count();
-        // Before a file is deleted, its metadata are read.
+        // A read of a file's metadata precedes each deletion. These reads do not count.
         let reads =
             calls.iter().filter(|call| call.op == Op::Get && is_history(&call.path)).count() - deleted;
         assert!(reads <= most_reads, "{step_ms} ms: {reads}");

@@ -166,7 +166,7 @@ fn commits_are_of_bounded_size() {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     let error =
         run(&storage, |request| request.predicate = Some("id = 1".into()), &environment()).unwrap_err();
-    assert!(error.to_string().contains("partition columns only"), "{error}");
+    assert!(error.to_string().contains("columns that are not partition columns"), "{error}");
 }
 
 /// Protocol: "Action Reconciliation". Whatever other writers do after the files were read and before the new

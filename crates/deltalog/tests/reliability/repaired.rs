@@ -70,7 +70,7 @@ fn vector(directory: &TempDir) -> PathBuf {
     entries.filter(|path| path.extension().is_some_and(|kind| kind == "bin")).last().unwrap()
 }
 
-/// Edits the newest commit, and deletes the log files that were derived from it.
+/// Replaces a text in the newest commit.
 fn edit_commit(directory: &TempDir, storage: &Storage, from: &str, to: &str) {
     let version = newest(storage).version();
     let path = directory.path().join(format!("_delta_log/{version:020}.json"));
@@ -271,7 +271,7 @@ fn files_that_no_action_names_are_reported_and_stay() {
     assert!(repaired.committed.is_none() && orphan.exists());
 }
 
-/// A check of an old version does not report files of newer versions, or files that only the old version has.
+/// A check of an old version does not report the files of newer versions, neither as unreferenced nor as missing.
 #[test]
 fn files_of_other_versions_are_referenced() {
     let (directory, storage) = two_files();
@@ -343,7 +343,7 @@ fn files_without_their_vectors_are_dropped_on_request_only() {
         let error = repaired(&storage, request(false)).unwrap_err();
         assert_eq!(error.kind(), if damages { ErrorKind::CorruptData } else { ErrorKind::FileNotFound });
         let text = error.to_string();
-        assert!(text.contains("which rows of 1 of its files are deleted is not known"), "{text}");
+        assert!(text.contains("the deletion vectors of 1 of its files cannot be read"), "{text}");
         assert!(text.contains(&storage.url()) && text.contains("drop_files_without_vectors"), "{text}");
         assert_eq!(newest(&storage).version(), base.version());
         let mut dry = request(false);
@@ -437,7 +437,7 @@ fn other_writers() {
 /// completes the work.
 #[test]
 fn a_request_that_fails_never_makes_a_file_a_missing_one() {
-    // A simulated crash should have unwound this thread.
+    // All requests run on this thread, because a simulated crash unwinds the thread that makes the request.
     stay_alone();
     let (prepared, storage) = common::table(&["a", "b", "gone", "_hidden/c"]);
     for file in ["a", "b", "_hidden/c", "orphan"] {

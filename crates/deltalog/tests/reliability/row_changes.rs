@@ -147,8 +147,8 @@ fn statements_conflict_on_common_rows_only() {
     assert_eq!(ids(&newest(&storage)), [0, 3, 4, 5, 6, 7, 8, 9, 101, 102]);
 }
 
-/// A blind append does not conflict with a statement, because it may be ordered after it. Rows that another statement
-/// adds do conflict.
+/// A blind append does not conflict with a statement, because the append may be ordered after the statement. Rows that
+/// another statement adds do conflict.
 #[test]
 fn only_rows_that_a_statement_adds_concern_what_was_read() {
     let (_directory, storage) = table(&[]);
@@ -167,8 +167,8 @@ fn only_rows_that_a_statement_adds_concern_what_was_read() {
     let error = late.commit(&delete_statement(), Operation::default(), &counts).unwrap_err();
     assert_eq!(error.reason(), Some("concurrent_append"));
 
-    // There is a conflict if another commit deletes a row that the statement has read, even if it has not changed the
-    // row.
+    // There is a conflict if another commit deletes a row that the statement has read, even if the statement does not
+    // change the row.
     let base = newest(&storage);
     let file = live(&base).into_iter().find(|file| file.deletion_vector.is_some()).unwrap();
     let mut reader = RowChange::new(&base, &environment()).unwrap();
@@ -229,7 +229,7 @@ fn change_files_are_committed_or_deleted() {
     change.commit(&delete_statement(), Operation::default(), &RowCounts::default()).unwrap_err();
     assert!(is_there());
 
-    // A statement that is based on the version with these rows does not conflict.
+    // A statement that is aborted deletes its change files.
     let mut change = deleting(&newest(&storage), &[1], "id = 1");
     change.add_changes([changes()]);
     change.abort();

@@ -100,7 +100,8 @@ fn rows_are_copied_if_the_protocol_has_no_vectors() {
     assert_eq!(after, BTreeMap::from([(0, before[&0])]));
 }
 
-/// The table has columns with the names under which a scan returns the ids. This is refused before a row is written.
+/// The table has a column with the name under which a scan returns row ids. An overwrite that has to copy rows is
+/// refused before it writes a row.
 #[test]
 fn a_column_with_the_name_of_row_ids_is_refused() {
     let (store, storage) = empty();

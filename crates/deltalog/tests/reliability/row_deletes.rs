@@ -109,8 +109,8 @@ fn a_file_from_before_row_tracking_gets_row_ids() {
     );
 }
 
-/// The file of a vector that another commit has replaced may be gone. In that case it is unknown whether that commit
-/// added rows to the file, so there is a conflict.
+/// Another commit has replaced a deletion vector, and the old vector's file may be gone. In that case it is unknown
+/// whether the commit has also brought rows back, so there is a conflict.
 #[test]
 fn an_unreadable_vector_of_another_writer_is_a_conflict() {
     let (directory, storage) = table(&[]);
@@ -148,8 +148,8 @@ fn a_delete_conflicts_with_the_removal_of_the_file() {
     assert_eq!(reason, ConflictReason::ConcurrentDeleteRead { file: file(&base).path });
 }
 
-/// If another commit only deletes rows of a file, the file is added again but has no new rows, so a predicate that was
-/// read is still right.
+/// If another commit only deletes rows of a file, the file is added again but has no new rows. So a predicate that was
+/// read would find no additional rows.
 #[test]
 fn a_predicate_that_was_read_is_not_changed_by_deletes() {
     let (_directory, storage) = table(&[]);
@@ -191,8 +191,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// A delete is committed if and only if no commit since the version that it has read has deleted one of its rows.
-    /// Once all rows are deleted, there is no file, and a delete is only committed if that version lacked its rows
-    /// already.
+    /// Once all rows are deleted, there is no file. Then a delete is committed only if its rows were already deleted in
+    /// the version that it has read.
     #[test]
     fn exactly_the_committed_rows_are_deleted(
         deletes in prop::collection::vec(

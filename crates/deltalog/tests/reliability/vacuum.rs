@@ -114,7 +114,7 @@ fn files_of(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
     files
 }
 
-/// Changes a history: it has only a few different vectors, and no changes of the retention.
+/// Returns a history with fewer different deletion vectors, and without changes of the retention.
 fn usable(history: Vec<Vec<Step>>) -> Vec<Vec<Step>> {
     let steps = |steps: Vec<Step>| {
         let usable = steps.into_iter().filter(|step| !matches!(step, Step::Retention(_)));
@@ -137,7 +137,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     /// Files that are live, retained, young or hidden are kept; all others are deleted. Exactly the files of the plan
-    /// are deleted, and a plan from the log alone has only files that are also in this plan.
+    /// are deleted. A plan from the log alone has no live or retained files, either.
     #[test]
     fn exactly_the_unneeded_files_are_deleted(
         history in history().prop_map(usable),
@@ -184,7 +184,7 @@ proptest! {
             prop_assert!(!is_found || (may_go(file, *age) && !retained.contains(file)), "{} must stay", file);
             let must_go = may_go(file, *age) && !may_be_retained.contains(file);
             prop_assert!(is_found || !must_go, "{} must go", file);
-            // The tombstones of files that were removed long ago have no times.
+            // A tombstone without a time counts as old, so its file is not retained.
             prop_assert!(!in_log.contains(*file) || !(live.contains(file) || retained.contains(file)), "{}", file);
         }
         let vacuumed = listed.delete().unwrap();
@@ -381,7 +381,7 @@ fn a_file_that_was_removed_just_then_stays_after_a_checkpoint_also() {
 /// next VACUUM completes the work.
 #[test]
 fn a_vacuum_that_fails_at_any_request_can_be_repeated() {
-    // A simulated crash should have unwound this thread.
+    // All requests run on this thread, because a simulated crash unwinds the thread that makes the request.
     stay_alone();
     let (prepared, storage) = daily(9);
     put(&prepared, "d=1/orphan", 0);
@@ -457,7 +457,7 @@ fn a_retention_that_is_too_short_is_refused() {
     let short = || VacuumRequest::default().retention(Duration::from_secs(3600));
     let error = plan_vacuum(&newest(&storage), short(), &environment()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    assert!(error.to_string().contains("the retention of 1 hours is shorter"), "{error}");
+    assert!(error.to_string().contains("the retention of 1 hour is shorter"), "{error}");
     assert!(error.hint().unwrap().contains("enforce_retention_duration"), "{error}");
     assert_eq!(plan(&storage, short().enforce_retention(false)).files(), 0);
 }
@@ -487,7 +487,8 @@ fn a_raised_retention_stops_a_running_vacuum() {
     let longer = [("delta.deletedFileRetentionDuration".to_owned(), "interval 9 weeks".to_owned())];
     let change = deltalog::TableChange::SetProperties(longer.into());
     deltalog::alter_table(&newest(&storage), &change, Default::default(), &environment()).unwrap();
-    // The request does not set a retention, so the table's retention applies.
+    // For a new plan, a retention of 8 days is now too short. The first plan has no retention of its own, so the new
+    // retention of the table applies to it, too.
     let request = VacuumRequest::default().retention(Duration::from_secs(8 * 24 * 3600));
     assert_eq!(
         plan_vacuum(&newest(&storage), request, &environment()).unwrap_err().kind(),

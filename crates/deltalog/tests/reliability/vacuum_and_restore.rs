@@ -40,7 +40,7 @@ fn a_file_that_is_being_deleted_is_not_restored() {
     let (answers, now_ms) = (Arc::clone(&seen), chrono::Utc::now().timestamp_millis());
     store.fail(move |_, call| {
         if call.op == Op::Delete && call.path.ends_with("/a") {
-            // The VACUUM waits in the middle of a request on this thread.
+            // This runs on another thread, because the current thread is in the middle of a request of the VACUUM.
             let other = other.clone();
             let answer = std::thread::spawn(move || restored(&other, now_ms, false)).join().unwrap();
             answers.lock().unwrap().push(answer);
@@ -93,7 +93,7 @@ fn a_vacuum_without_an_end_hinders_only_what_it_may_delete() {
         assert_eq!(result.is_err(), is_refused, "{what}: {result:?}");
         if let Err(error) = result {
             assert_eq!(error.kind(), ErrorKind::CommitConflict, "{what}: {error}");
-            // A VACUUM that fails records that it has failed.
+            // A RESTORE that ignores missing files is not hindered.
             restored(&storage, now_ms + later_ms, true).unwrap();
         }
         assert_eq!(paths(&newest(&storage)), ["a"], "{what}");

@@ -13,8 +13,8 @@ use super::vacuum::{DAY_MS, WEEK_MS, at, files, from_log, plan, planned, put};
 use crate::common::store::FaultyStore;
 use crate::common::{NOW_MS, add_line, empty, environment, first_lines, newest, table, write_commit};
 
-/// Creates a table with versions up to `last`. Version n is committed after n days; it adds file n and removes file n
-/// - 1.
+/// Creates a table with versions up to `last`. Version `n` is committed after `n` days. It adds file `n`, and removes
+/// the file of the previous version.
 pub(super) fn daily(last: u64) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     for version in 0..=last {
@@ -79,14 +79,14 @@ fn a_log_that_does_not_reach_back_is_refused() {
     assert_eq!(error.kind(), ErrorKind::VersionNotFound);
     assert!(error.to_string().contains("the versions up to 5, but the log begins with version 7"), "{error}");
     assert!(error.hint().unwrap().contains("full VACUUM"));
-    // A full VACUUM considers all files, except for files of the last day.
+    // A full VACUUM does not need the old commits. The next VACUUM from the log continues where it ended.
     let full = plan_vacuum(&newest(&storage), VacuumRequest::default(), &at(16 * DAY_MS + 1)).unwrap();
     full.delete().unwrap();
     assert_eq!(planned(&lite(&storage, 17).unwrap()), names(8..10));
 }
 
-/// A tombstone may be younger than its commit, because the writer's clock was ahead of the store's clock, or the
-/// commit took long.
+/// A tombstone may have a later time than its commit, for example because the writer's clock was ahead of the store's
+/// clock.
 #[test]
 fn a_tombstone_that_is_younger_than_its_commit_is_found_later() {
     let (store, storage) = daily(0);

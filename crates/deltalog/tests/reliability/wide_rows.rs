@@ -36,7 +36,7 @@ fn rows(ids: &[i64]) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns).unwrap()
 }
 
-/// Returns a table of two files, whose batches have `bytes` bytes.
+/// Creates a table of two files. Its rows are processed in batches of about `bytes` bytes.
 fn table(bytes: usize) -> (TempDir, Storage) {
     let directory = tempfile::tempdir().unwrap();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap().with_batch_bytes(bytes);

@@ -146,7 +146,7 @@ proptest! {
         let storage = if is_v2 { write_v2_history(&history) } else { crate::histories::write_history(&history) };
         let versions = history.len() as u64;
         let tables: Vec<_> = (0..versions).map(|version| Table::at(&storage, version)).collect();
-        // The ids of all sidecars must differ.
+        // All checkpoints share one environment, because the ids of all sidecars must differ.
         let environment = environment();
         let mut dropped = BTreeSet::new();
         for (version, (limits, parts)) in at.into_iter().filter(|version| *version < history.len()).zip(forms) {
@@ -179,7 +179,7 @@ proptest! {
     }
 }
 
-/// Protocol: "V2 Spec": "all the non-file actions must be part of the v2 spec checkpoint itself".
+/// The kind of a checkpoint, and whether it has sidecars, follow from the policy and the number of actions.
 #[test]
 fn the_form_follows_from_policy_and_size() {
     for (limits, kind, has_sidecars) in [

@@ -1,5 +1,5 @@
-//! Checkpoints that are written while the table is dropped, replaced or cleaned up, or beside other writers. Protocol:
-//! "Checkpoints", "Last Checkpoint File", "Metadata Cleanup".
+//! Checkpoints that are written while the table is dropped, replaced or cleaned up, or while other writers write
+//! checkpoints. Protocol: "Checkpoints", "Last Checkpoint File", "Metadata Cleanup".
 
 use std::collections::BTreeMap;
 

@@ -290,7 +290,7 @@ fn deletes_of_other_writers_are_applied_to_the_new_files() {
     );
 }
 
-/// A new file that has lost all rows to other writers is not added, and is deleted.
+/// If other writers have deleted all rows of a new file, the file is not added to the table, and is deleted.
 #[test]
 fn a_file_without_rows_is_left_out() {
     let (directory, storage) = table(2, 100, false, &[]);
@@ -356,7 +356,7 @@ fn columns_by_which_files_cannot_be_skipped_are_refused() {
     for (columns, message, hint) in [
         (
             &["gone"][..],
-            "the table has no column 'gone', by which it is to be ordered",
+            "the table cannot be ordered by 'gone': it has no such column",
             "the columns are id, a, b",
         ),
         (&["a", "A"], "the table is ordered by 'A' twice", "name each column once"),

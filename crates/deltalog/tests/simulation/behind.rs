@@ -15,7 +15,7 @@ const LATEST_BEGIN_MS: u64 = 2_000;
 const LOOKS: u32 = 100;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
-/// A pause that ends when the thread is woken.
+/// The pause of a thread that has nothing to do. It ends earlier if the thread is woken.
 const UNTIL_WOKEN: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The queue of tasks for a second thread. Tasks that a crashed process has left are never done.
@@ -26,7 +26,7 @@ pub struct Behind {
 }
 
 impl Behind {
-    /// Creates the queue of a process that begins.
+    /// Creates the queue for a process that begins.
     pub fn begin(&self, process: &Process) -> Arc<Background> {
         let queue = Arc::new(Background::stepped());
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) =

@@ -14,7 +14,7 @@ const WRITES: [Kind; 4] = [Kind::Put, Kind::Create, Kind::Update, Kind::Complete
 /// The longest time in milliseconds that a slow request waits.
 const LATENCY_MS: u64 = 20;
 
-/// A bucket on an S3 server that no other run uses at the same time.
+/// A bucket on an S3 server. No other run uses the server at the same time.
 #[derive(Clone)]
 pub struct Bucket {
     pub server: Arc<S3Server>,
@@ -40,7 +40,7 @@ impl Bucket {
             Rule::new(Fault::CutBody).on(Kind::Get).on(Kind::List),
             Rule::new(Fault::Error(conflict)).on(Kind::Create).on(Kind::Update),
         ];
-        // The write takes effect, but its client does not get the response.
+        // The write takes effect, but its client gets no response, or an error.
         for fault in [Fault::CloseAfter, Fault::Error(ErrorAnswer::new("InternalError").after_effect())] {
             rules.push(WRITES.into_iter().fold(Rule::new(fault), Rule::on));
         }

@@ -26,17 +26,16 @@ pub struct Cast {
     /// Whether the table exists before the processes begin. Otherwise the writers create it.
     pub is_founded: bool,
     pub properties: BTreeMap<String, String>,
-    /// Whether data files are real, so that predicates can be evaluated. Otherwise they are never
-    /// read.
+    /// Whether data files are real, so that predicates can be evaluated. Otherwise they are never read.
     pub has_rows: bool,
     /// Whether the table has an identity column.
     pub counts: bool,
     /// Whether processes choose clustering columns.
     pub is_clustered: bool,
-    /// The number of small files from which writes compact them; 0 if they never do.
+    /// Writes compact small files if there are at least this many; 0 if writes never compact.
     pub compacts_from: u64,
-    /// The days after which all processes continue, so that a part of the log has expired; 0 if the run has only one
-    /// day.
+    /// How many days after the start of the run the processes do the work of their second day. By then, a part of the
+    /// log has expired. 0 if the run has only one day.
     pub pause_days: i64,
 }
 

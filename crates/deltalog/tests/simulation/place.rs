@@ -12,14 +12,14 @@ pub const ROOT: &str = "t";
 
 /// The simulated store of a run.
 pub enum Place {
-    /// The simulation's.
+    /// The simulation's own store.
     Simulated,
     /// A bucket of a server.
     Bucket(Bucket),
 }
 
 impl Place {
-    /// Returns the table for a process.
+    /// Opens the table for a process.
     pub fn open(&self, process: &Process) -> Storage {
         match self {
             Self::Simulated => {

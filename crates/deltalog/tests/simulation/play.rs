@@ -42,7 +42,7 @@ pub fn play(seed: u64) -> Verdict {
     let cast = Cast::draw(&mut random, Place::Simulated);
     if cast.pause_days > 0 {
         // If listings lag behind, a reader may see neither a new checkpoint nor the commits that were deleted because
-        // of it. This promise holds only for stores whose listings do not lag behind.
+        // of it. So a table with an expired log is only promised to be readable if listings do not lag behind.
         profile.lag_ms = 0;
     }
     play_with(random, profile, &cast)
@@ -99,7 +99,7 @@ fn actor<'a>(part: &'a Part, queue: &'a Behind, history: &'a History, cast: &'a 
     if part.has_background { actor.with_second(move |second| queue.follow(second)) } else { actor }
 }
 
-/// Performs the verbs of `part` for one day, pauses for some days, and performs the verbs of the next day.
+/// Performs the verbs of `part`. If the run has a second day, waits for it, and performs as many verbs again.
 fn play_part(part: &Part, session: &mut Session<'_>, cast: &Cast) {
     let process = session.process;
     let next_day_ms = Process::BEGINNING_MS + cast.pause_days * DAY_MS;

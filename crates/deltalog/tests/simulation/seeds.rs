@@ -20,7 +20,7 @@ const ENOUGH: u64 = 500;
 /// The number of seeds in which every effect should occur at least once.
 const ENOUGH_FOR_ALL: u64 = 5_000;
 
-/// How many of the effects may be missing in fewer seeds.
+/// How many effects may be missing if fewer than [`ENOUGH_FOR_ALL`] seeds are played.
 const MISSING: usize = 2;
 
 /// Returns the number in the environment variable `name`.

@@ -43,7 +43,7 @@ pub struct Session<'a> {
     pub handle: Option<Snapshot>,
     /// The stream that the process reads.
     pub tail: Option<Tail>,
-    /// How many streams it has begun to read.
+    /// How many streams the process has begun to read.
     pub tails: u64,
     /// The commits of this process, with their ids.
     pub commits: Vec<(String, u64)>,
@@ -58,7 +58,7 @@ pub struct Session<'a> {
 /// Data files that were written but not committed yet.
 pub struct Files {
     pub adds: Vec<Add>,
-    /// Their rows in order.
+    /// The rows of each file in order, by the path of the file.
     pub rows: BTreeMap<String, Vec<i64>>,
 }
 
@@ -179,7 +179,7 @@ impl<'a> Session<'a> {
         request
     }
 
-    /// Adds files to `write` and returns it.
+    /// Returns the intent of `write` with these files.
     pub fn adding(&self, files: &Files, write: Write) -> Intent {
         Intent::write(Write { files: files.rows.clone(), counts: self.cast.counts, ..write })
     }
@@ -209,7 +209,7 @@ impl<'a> Session<'a> {
         Ok(Some((file, rows)))
     }
 
-    /// Writes one or two data files with new rows, of `class` or of all classes.
+    /// Writes one or two data files with new rows. They are of `class`, or of random classes if it is `None`.
     pub fn write_files(&mut self, pending: &PendingWrite, class: Option<i64>) -> Result<Files> {
         let mut files = Files { adds: Vec::new(), rows: BTreeMap::new() };
         for _ in 0..1 + self.process.below(2) {
@@ -227,7 +227,7 @@ impl<'a> Session<'a> {
         Ok(files)
     }
 
-    /// Draws the rows of a new file, which are of `class`, or of one or two random classes.
+    /// Draws the rows of a new file. They are of `class`, or of one or two random classes if it is `None`.
     fn new_rows(&self, class: Option<i64>) -> Vec<i64> {
         let first = self.process.below(CLASSES as u64) as i64;
         let row = |_| {
@@ -263,7 +263,8 @@ fn real_file(pending: &PendingWrite, rows: &[i64]) -> Result<Vec<Add>> {
     writer.finish()
 }
 
-/// Returns the outcome of an operation that has read a snapshot. Before, the handle had the version `before`.
+/// Returns the outcome of an operation that has read a snapshot. If it has refreshed the handle, `before` is the
+/// version that the handle had until then.
 pub fn view(snapshot: &Snapshot, before: Option<u64>) -> Result<Outcome> {
     let mut files = BTreeSet::new();
     for file in live_files(snapshot)? {

@@ -22,7 +22,7 @@ const COMMITTING: [&str; 11] = [
     "append, counted",
 ];
 
-/// The verbs that commit nothing.
+/// The verbs that do not report a commit as their outcome.
 const DOING: [&str; 11] = [
     "checkpoint",
     "checkpoint of a handle",

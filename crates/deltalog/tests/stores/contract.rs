@@ -123,9 +123,10 @@ fn listings(place: &Place) {
     assert_eq!(names(&storage.list_after("", "log/z").unwrap()), ["log2/a", "logs"]);
 }
 
-/// The directory has more files than fit on one page of a listing: 1,000 on most servers, and 5,000 on Azurite.
+/// On most servers, the directory has more files than fit on one page of a listing, which has 1,000 names. Azurite's
+/// pages have 5,000 names.
 fn long_listings(place: &Place) {
-    // This is more than one page. HDFS gets fewer files, because its client takes up to half a second for each.
+    // 1,050 files are more than one page. HDFS gets fewer files, because its client takes up to half a second for each.
     let files = if place.is_hdfs() { 50 } else { 1_050 };
     let storage = place.open("t");
     let name = |number: usize| format!("{number:020}.json");
@@ -161,8 +162,9 @@ fn only_the_file_that_was_read_is_replaced(place: &Place) {
     assert_eq!(storage.read("log/f").unwrap(), if is_replaced { "three" } else { "two" });
 }
 
-/// Each writer reads a number and writes it increased by one. No increase is lost. A local directory may lose one,
-/// because writers do not wait long for the lock. HDFS is left out, because it cannot compare entity tags.
+/// Each writer reads a number and writes it back, increased by one. No increase is lost. Local directories are left
+/// out, because a writer that does not get the lock in time compares and replaces the file without it. HDFS is left
+/// out, because it cannot compare entity tags.
 fn one_of_several_replacements_of_a_file_succeeds(place: &Place) {
     if place.is_local() || place.is_hdfs() {
         return;

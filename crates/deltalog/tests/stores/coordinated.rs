@@ -9,7 +9,7 @@ use crate::kills::{self, Victims};
 use crate::places::Place;
 use crate::rows::{append, appending, files, ids, newest};
 
-/// Starts servers for one test that can be made to lose responses.
+/// The servers of one test. They can be made to lose responses.
 pub struct Servers {
     s3: S3Server,
     pub dynalite: Dynalite,
@@ -83,7 +83,7 @@ fn every_append_is_committed_once_in_a_store_that_replaces() {
     crate::writers::every_append_is_committed_once(&Place::overwriting());
 }
 
-/// Entries have the same names and types as those that the JVM connector's log store writes.
+/// The attributes of entries have the same names and types as in entries that the JVM connector's log store writes.
 #[test]
 fn entries_have_the_form_of_the_jvm() {
     let servers = servers(false);
@@ -128,7 +128,7 @@ fn spellings_of_a_location_are_one_table() {
     assert!(paths.len() == 4 && paths.iter().all(|path| *path == paths[0]), "{paths:?}");
 }
 
-/// If a writer dies after step 2, only a temporary file is left.
+/// If a writer dies before its entry is put, only a temporary file is left. (Step 2 in `storage/coordinated.rs`.)
 #[test]
 fn a_writer_that_dies_before_its_entry_has_not_committed() {
     let servers = servers(true);
@@ -141,7 +141,7 @@ fn a_writer_that_dies_before_its_entry_has_not_committed() {
     assert_eq!(ids(&newest(&servers.open())), [0, 2]);
 }
 
-/// If a writer dies after step 3, the entry exists, but the file does not.
+/// Lets a writer die between steps 3 and 4: the entry exists, but the commit file does not.
 fn dead_after_its_entry() -> (Servers, String) {
     let servers = servers(true);
     append(&servers.open(), [0]);
@@ -170,8 +170,8 @@ fn a_writer_recovers_the_commit_of_a_dead_writer() {
     assert!(servers.entries().iter().all(|entry| entry["complete"]["S"] == "true"));
 }
 
-/// If a writer dies after step 4, the file exists, but the entry is not marked as complete. The writer has seen its
-/// commit succeed.
+/// If a writer dies after step 4, the commit file exists, but the entry is not marked as complete. The writer has
+/// already reported success.
 #[test]
 fn an_entry_that_was_left_incomplete_is_completed() {
     let servers = servers(true);
@@ -220,7 +220,7 @@ fn expired_entries_are_not_needed() {
     assert_eq!(servers.entries().len(), 1);
 }
 
-/// Compares the requests of a commit with a coordinator and of a commit that uses the store's own conditional writes.
+/// Counts the requests that a commit sends to the coordinator.
 #[test]
 fn an_append_takes_few_requests() {
     let servers = servers(false);

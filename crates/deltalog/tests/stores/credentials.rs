@@ -8,8 +8,8 @@ use deltalog::{Credentials, Error, ErrorKind, Storage};
 
 use crate::places::Place;
 
-/// Opens `place` without the options that `secrets` names. `make` creates credentials from the values of these
-/// options, and a provider returns the credentials. Writes and reads a file.
+/// Opens `place` with a provider instead of the options that `secrets` names, and writes and reads a file. `make`
+/// creates the provider's credentials from the values of these options.
 fn check(place: &Place, secrets: &[&str], make: impl Fn(&[String]) -> Credentials + Send + Sync + 'static) {
     let of = |name: &&str| {
         let found = place.options.iter().find(|(known, _)| known == name);

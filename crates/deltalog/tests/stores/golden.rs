@@ -21,7 +21,7 @@ on_every_store! { fake_gcs, [golden_tables] }
 /// The result of reading a table: its version and its rows as text, or the kind of the error.
 type Content = Result<(u64, Vec<String>), ErrorKind>;
 
-/// Tables of a million and of 100,000 rows, which are left out because other tables have the same kinds of files.
+/// Two tables with 1,000,000 and 100,000 rows. They are left out, because other tables have the same kinds of files.
 const LEFT_OUT: [&str; 2] = ["golden-parquet-decimal-dictionaries", "golden-parquet-decimal-type"];
 
 /// The names of the tables, with the result of reading each from disk.
@@ -44,7 +44,7 @@ static TABLES: LazyLock<Vec<(String, PathBuf, Content)>> = LazyLock::new(|| {
         root.display()
     );
     let read = |(name, table): (String, PathBuf)| {
-        // A table in an object store cannot refer to files on a local disk, so such tables are skipped.
+        // A table in an object store cannot refer to files on a local disk, so reading its copy must fail.
         let content =
             if names_local_files(&table) { Err(ErrorKind::Unsupported) } else { content_of(&table) };
         (name, table, content)

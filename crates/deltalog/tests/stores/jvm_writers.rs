@@ -16,7 +16,7 @@ use crate::coordinated::{Servers, servers};
 const VERSIONS: u64 = 24;
 const WRITERS: u64 = 6;
 
-/// A writer like the JVM connector's. Its store is opened without a coordinator.
+/// A writer that works like the JVM connector's. Its store is opened without a coordinator.
 struct JvmWriter<'a> {
     dynalite: &'a Dynalite,
     table: String,
@@ -48,7 +48,8 @@ impl JvmWriter<'_> {
         item
     }
 
-    /// `fs.create(dst, false)`: checks whether the file exists, and writes it some time later.
+    /// Works like `fs.create(dst, false)`: checks whether the file exists, and writes it some time later. Returns
+    /// whether the temporary file was found.
     fn copy(&self, version: u64, temp_path: &str) -> bool {
         let path = Self::path(version);
         let Some(bytes) = self.storage.get(&format!("_delta_log/{temp_path}")).unwrap() else { return false };
@@ -64,7 +65,7 @@ impl JvmWriter<'_> {
         self.dynalite.call("PutItem", &json!({ "TableName": self.table, "Item": item }));
     }
 
-    /// `fixDeltaLog`.
+    /// Works like `fixDeltaLog`: writes the version from its temporary file if necessary, and completes its entry.
     fn fix(&self, version: u64, entry: &Value) {
         let temp_path = entry["tempPath"]["S"].as_str().unwrap();
         for _ in 0..4 {
@@ -76,8 +77,8 @@ impl JvmWriter<'_> {
         panic!("neither version {version} nor its temporary file is there");
     }
 
-    /// `write`. If `dies` is set, the writer dies after putting its entry. Returns whether this writer has written the
-    /// version.
+    /// Works like `write`, and returns whether this writer has put the version's entry. If `dies` is set, the writer
+    /// dies after that.
     fn write(&self, version: u64, id: &str, dies: bool) -> bool {
         if self.storage.head(&Self::path(version)).unwrap().is_some() {
             return false;
@@ -166,7 +167,7 @@ fn write_version(servers: &Servers, number: u64, version: u64) -> Option<(u64, S
     let mut random = Random::new(version * WRITERS + number);
     let id = format!("jvm-{number}-{version}");
     let is_own = writer.write(version, &id, random.chance(300));
-    // A concurrent reader calls `listFrom`.
+    // Acts like a concurrent reader: its `listFrom` completes the entry.
     if random.chance(300)
         && let Some(entry) = writer.entry(version).filter(|entry| entry["complete"]["S"] == "false")
     {

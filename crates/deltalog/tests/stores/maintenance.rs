@@ -80,7 +80,8 @@ fn layout_and_space(place: &Place) {
     assert_eq!(generate_manifests(&newest(&storage)).unwrap().written, 3);
     restore(&newest(&storage), &old, RestoreRequest::default(), &environment()).unwrap();
     assert_eq!(paths(&newest(&storage)).len(), 12);
-    // The files of earlier versions are no longer needed. The clocks of servers may differ by seconds.
+    // The VACUUM deletes the six files that the two OPTIMIZE runs have written. The pause allows for file times that
+    // differ from this process's clock.
     std::thread::sleep(Duration::from_millis(1_100));
     let request = VacuumRequest::default().retention(Duration::ZERO).enforce_retention(false);
     let plan = plan_vacuum(&newest(&storage), request, &environment()).unwrap();

@@ -49,7 +49,7 @@ fn markers_of_directories(place: &Place) {
     assert_eq!((snapshot.version(), ids(&snapshot)), (11, (0..72).collect::<Vec<_>>()));
 
     let files = storage.list_after("", "").unwrap();
-    // The marker of an empty directory cannot be distinguished from an empty file.
+    // An object that marks an empty directory cannot be distinguished from an empty file.
     let is_file = |file: &&FileMeta| file.size > 0 || file.name == "_delta_log/_sidecars";
     assert_eq!(files.iter().find(|file| !is_file(file)), None);
     let in_partitions = |file: &&FileMeta| file.name.starts_with("part=");

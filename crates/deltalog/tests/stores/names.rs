@@ -45,7 +45,8 @@ fn odd_names(place: &Place) {
     }
 }
 
-/// A location is a URL, in which special characters are escaped. A local path is used unchanged.
+/// The location of a table is a URL, in which special characters are escaped. Local directories are left out, because
+/// a local path is used unchanged.
 fn odd_names_of_tables(place: &Place) {
     if place.is_local() {
         return;

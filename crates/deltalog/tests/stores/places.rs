@@ -37,19 +37,19 @@ impl Place {
         Self::in_server(&S3_SERVER)
     }
 
-    /// Buckets with commits that DynamoDB coordinates.
+    /// Returns an empty bucket in which DynamoDB coordinates the commits.
     pub fn dynamodb() -> Self {
         Self::s3_server().coordinated(&DYNALITE)
     }
 
-    /// Returns a bucket with a coordinator on a server that ignores the condition of a put-if-absent and replaces the
-    /// object.
+    /// Returns an empty bucket with a coordinator. The bucket's server ignores the condition of a put-if-absent and
+    /// replaces the object.
     pub fn overwriting() -> Self {
         Self::in_server(&OVERWRITING).coordinated(&DYNALITE)
     }
 
-    /// Returns the same place with commits that a DynamoDB server coordinates. The DynamoDB table is named after the
-    /// bucket.
+    /// Returns the same place, in which a DynamoDB server coordinates the commits. The DynamoDB table is named after
+    /// the bucket.
     pub fn coordinated(mut self, server: &Dynalite) -> Self {
         let table = self.root.replace("://", "-");
         let options = [
@@ -91,7 +91,7 @@ impl Place {
         Self::remote(format!("{}/{}", HDFS.root(), new_bucket()), Vec::new())
     }
 
-    /// Returns the same place for clients whose options have these values. Options with an empty value are removed.
+    /// Returns the same place, with these values for options of its clients. An empty value removes an option.
     pub fn with(mut self, changes: &[(&str, &str)]) -> Self {
         self.options.retain(|(name, _)| !changes.iter().any(|(changed, _)| name == changed));
         let set = changes.iter().filter(|(_, value)| !value.is_empty());

@@ -1,8 +1,7 @@
 //! Errors name the container, the bucket or the credentials that are wrong, and the setting to change.
 //!
 //! The error "there is no table" is raised only if the caller may list files and the store has shown that there are
-//! none.
-//! `tests/stores/test_bad_input.py` has these and further tests for S3.
+//! none. `tests/stores/test_bad_input.py` has these and further tests for S3.
 
 use deltalog::{Environment, PendingWrite, Table};
 use deltalog::{ErrorKind, PrimitiveType, SaveMode, Snapshot, StructField, StructType, WriteRequest};

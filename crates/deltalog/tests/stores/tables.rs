@@ -22,7 +22,7 @@ fn a_table(place: &Place) {
         let committed = append(&storage, version * 10..version * 10 + 10);
         assert_eq!(committed.version, version as u64);
     }
-    // The table is opened again, as by another process.
+    // Opens the table again, as another process would.
     let storage = place.open("a table/of mine");
     let snapshot = newest(&storage);
     assert_eq!((snapshot.version(), snapshot.totals().unwrap().files), (3, 12));
@@ -93,7 +93,7 @@ fn a_kept_table(place: &Place) {
     assert_eq!(ids(&table.snapshot().unwrap()), (0..10).collect::<Vec<_>>());
     append(&place.open("t"), 10..20);
     assert_eq!(ids(&table.snapshot().unwrap()), (0..20).collect::<Vec<_>>());
-    // Another table replaces the first one, which a coordinator still remembers.
+    // The rest of the test replaces the table with another one. A coordinator still has the entries of the first table.
     if place.is_coordinated() {
         return;
     }

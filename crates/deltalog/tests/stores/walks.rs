@@ -118,10 +118,10 @@ fn many_partitions_are_read_as_ranges_at_the_same_time() {
     assert_eq!(walked(&storage, "").len(), 1_000);
     let requests = server.take_requests();
     assert_eq!(count(&requests, Kind::List), requests.len());
-    // The requests are one page of everything and 11 pages of prefixes. Each of these leads to four ranges of two
-    // pages. There is no request for the log.
+    // There is one request for the first page of all files, and 11 requests for pages of prefixes. Each page of
+    // prefixes leads to four ranges of two pages each. The log is not listed.
     assert!(requests.len() <= 1 + 11 + 11 * 4 * 2, "{}", requests.len());
-    // This latency is long enough even for a busy machine.
+    // The latency is long, so that the comparison of times also holds on a busy machine.
     server.faults([Rule::new(Fault::LatencyMs(200)).on(Kind::List)]);
     let began = std::time::Instant::now();
     assert_eq!(walked(&storage, "").len(), 1_000);

@@ -12,7 +12,7 @@ pub struct Write {
     pub files: BTreeMap<String, Vec<i64>>,
     /// For an overwrite, the version whose files are all replaced.
     pub replaces: Option<u64>,
-    /// The class of rows that are all replaced.
+    /// For a replacement, the class whose rows are all replaced.
     pub replaces_class: Option<i64>,
     /// The class of rows from which the write's own rows were computed. These rows are from the version on which it
     /// is based.
@@ -24,7 +24,7 @@ pub struct Write {
     pub deletes: Option<(String, BTreeSet<u64>)>,
     /// The version to restore, and a unique text. The version that is replaced is in [`Write::replaces`].
     pub restores: Option<(u64, String)>,
-    /// The value of the property [`MINE`], which no other write uses.
+    /// A value for the property [`MINE`] that no other write uses.
     pub property: Option<String>,
     /// The unique name of a new column.
     pub column: Option<String>,

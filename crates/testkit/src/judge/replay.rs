@@ -34,8 +34,8 @@ impl Log {
     /// and the deletion vectors to which the commits refer.
     ///
     /// # Errors
-    /// Returns the problem of the log: a commit that was overwritten, a deletion vector that cannot be read, and the
-    /// errors of [`Log::replay`].
+    /// Returns the problem of the log: a commit that was overwritten, a deletion vector that cannot be read, or a
+    /// problem that [`Log::replay`] returns.
     pub fn read(objects: &Objects, root: &str) -> Result<Self, String> {
         let prefix = format!("{root}/_delta_log/");
         let mut commits = Vec::new();
@@ -58,7 +58,7 @@ impl Log {
     /// Replays the commits among `files`, which are pairs of a name and its contents, ordered by name.
     ///
     /// # Errors
-    /// Returns the problem of the log: a missing version, a line that is not one action, a file that is added or
+    /// Returns the problem of the log: a missing version, a line that is not one action, or a file that is added or
     /// removed twice.
     pub fn replay<'a>(
         files: impl IntoIterator<Item = (&'a str, impl AsRef<[u8]> + 'a)>,

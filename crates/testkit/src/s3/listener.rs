@@ -75,7 +75,8 @@ async fn handle(shared: Arc<Shared>, service: S3Service, parts: Parts, content: 
         (Arc::new(Line::default()), plan.bytes_per_second),
     ]);
     if plan.latency_ms > 0 {
-        // Even a sleep of zero milliseconds may take up to a millisecond.
+        // This is skipped if there is no latency, because even a sleep of zero milliseconds may take up to a
+        // millisecond.
         tokio::time::sleep(Duration::from_millis(plan.latency_ms)).await;
     }
     lines.pass(content.len()).await;

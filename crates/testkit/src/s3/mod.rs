@@ -17,7 +17,7 @@
 //! - The crate `s3s` provides operations, signatures and the XML. Conditional writes are exact, because the check and
 //!   the write happen under the same lock.
 //! - Below `s3s`, in the HTTP service, requests are recorded and delayed, and [`Rule`]s decide how they fail.
-//! - If a client gives up a request, the request continues, so it may take effect later.
+//! - If a client gives up on a request, the request continues, so it may take effect later.
 //! - The bucket is the first part of the path of a request, and not a part of the host name.
 
 mod access;

@@ -28,7 +28,9 @@ impl From<Refusal> for S3Error {
             Refusal::NoSuchBucket => s3_error!(NoSuchBucket, "The specified bucket does not exist"),
             Refusal::NoSuchKey => s3_error!(NoSuchKey, "The specified key does not exist."),
             Refusal::NoSuchUpload => s3_error!(NoSuchUpload, "The specified upload does not exist."),
-            Refusal::InvalidPart => s3_error!(InvalidPart, "A part was not found, or its tag is another."),
+            Refusal::InvalidPart => {
+                s3_error!(InvalidPart, "A part was not found, or it has a different tag.")
+            }
             Refusal::InvalidPartOrder => {
                 s3_error!(InvalidPartOrder, "The parts were not in ascending order.")
             }
@@ -66,7 +68,7 @@ async fn content(body: Option<StreamingBlob>) -> S3Result<Bytes> {
     Ok(if rest.is_empty() { first } else { [first, rest.into()].concat().into() })
 }
 
-/// Returns the error for a read whose conditions are not met; `None` if they are met.
+/// Checks the conditions of a read.
 fn check_read(object: &Object, is: Option<ETagCondition>, is_not: Option<ETagCondition>) -> S3Result<()> {
     let matches = |condition: &ETagCondition| match condition {
         ETagCondition::Any => true,
@@ -98,7 +100,7 @@ impl Operations {
             (None, None) => Condition::Always,
             (None, Some(ETagCondition::Any)) => Condition::IfAbsent,
             (Some(ETagCondition::ETag(tag)), None) => Condition::IfMatch(tag.value().to_owned()),
-            _ => return Err(s3_error!(NotImplemented, "S3 does not have this condition of a write")),
+            _ => return Err(s3_error!(NotImplemented, "S3 does not support this condition for a write")),
         };
         let is_ignored = self.0.settings().ignores_conditions;
         Ok(if is_ignored { Condition::Always } else { condition })
@@ -294,7 +296,8 @@ impl S3 for Operations {
     }
 }
 
-/// A token encodes where a page ended. It does not look like a key, so that clients cannot confuse the two.
+/// Returns a continuation token, which encodes where a page ended. It does not look like a key, so that clients cannot
+/// confuse the two.
 fn token(last: &str) -> String {
     format!("after-{}", utf8_percent_encode(last, NON_ALPHANUMERIC))
 }

@@ -16,7 +16,7 @@ const CHUNK: usize = 64 << 10;
 
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// A channel with limited bandwidth. The whole server has one, and so has each slow request.
+/// A channel with limited bandwidth. The whole server has one, and each request has one of its own.
 #[derive(Debug, Default)]
 pub(super) struct Line(Mutex<Option<Instant>>);
 
@@ -51,7 +51,8 @@ impl Lines {
     }
 }
 
-/// Returns a body of `content`. If the content has more than `end` bytes, the body ends with an error after these.
+/// Returns a body of `content`. If the content has more than `end` bytes, the body ends with an error after `end`
+/// bytes.
 pub(super) fn body(content: Bytes, end: usize, lines: Lines) -> Body {
     let is_cut = end < content.len();
     if !is_cut && lines.are_fast() {
@@ -63,7 +64,7 @@ pub(super) fn body(content: Bytes, end: usize, lines: Lines) -> Body {
         async move {
             if at >= end {
                 if is_cut && at == end {
-                    // Bytes that were already yielded are sent while the body is pending.
+                    // The body is pending once, so that the bytes that it has already returned are sent.
                     tokio::task::yield_now().await;
                     let cut = io::Error::new(io::ErrorKind::ConnectionAborted, "the body is cut");
                     return Some((Err(cut), (at + 1, lines)));

@@ -73,7 +73,8 @@ impl Rule {
         Self { fault, kinds: Vec::new(), key: String::new(), when: When::Always }
     }
 
-    /// Restricts the rule to requests of this kind. If called several times, to all of these kinds.
+    /// Restricts the rule to requests of this kind. After several calls, the rule applies to requests of any of these
+    /// kinds.
     #[must_use]
     pub fn on(mut self, kind: Kind) -> Self {
         self.kinds.push(kind);
@@ -129,8 +130,8 @@ impl Rules {
         Self(rules.into_iter().map(active).collect())
     }
 
-    /// Decides what happens to `request`. Latencies add up, and the lowest speed applies. Only the first of all other
-    /// faults applies, and rules after it do not count the request.
+    /// Decides what happens to `request`. Latencies add up, and the lowest speed applies. Of all other faults, only the
+    /// first one applies, and the rules of the others do not count the request.
     pub(super) fn plan(&mut self, request: &Request) -> Plan {
         let mut plan = Plan::default();
         for (number, active) in self.0.iter_mut().enumerate() {
@@ -217,7 +218,7 @@ mod tests {
         let slow = Plan { latency_ms: 11, bytes_per_second: Some(7), ..Plan::default() };
         let first = Plan { fault: Some(Fault::CloseBefore), rules: vec![0, 1, 3, 4], ..slow };
         assert_eq!(rules.plan(&request()), first);
-        // The second rule has not counted the first request, because the first rule had applied to it.
+        // The rule with `CutBody` has not counted the first request, because the rule with `CloseBefore` applied to it.
         let second = rules.plan(&request());
         assert_eq!((second.fault, second.rules), (Some(Fault::CutBody), vec![0, 2, 3, 4]));
         assert_eq!(rules.plan(&request()).fault, None);

@@ -25,7 +25,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Answers the requests to a port by calling `service`. If it returns an error, the connection is closed.
+    /// Answers the requests to a port by calling `service`. If `service` returns an error, the connection is closed.
     ///
     /// # Panics
     ///
@@ -80,10 +80,9 @@ where
         let _ = stream.set_nodelay(true);
         let service = service.clone();
         tokio::spawn(async move {
-            // Without this setting, a request would be discarded if its client gives up right after sending it, and
-            // the end of the connection is read together with the request's body. Errors of the connection are
-            // ignored here, because the client notices them.
-            // because the client sees them.
+            // Without `half_close`, a request would be discarded if its client gives up right after sending it, so that
+            // the server reads the end of the connection together with the request's body. Errors of the connection
+            // are ignored here, because the client notices them.
             http1::Builder::new().half_close(true).serve_connection(TokioIo::new(stream), service).await
         });
     }

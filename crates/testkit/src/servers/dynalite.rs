@@ -24,7 +24,7 @@ pub struct Dynalite {
     port: u16,
 }
 
-/// What is lost of a request.
+/// What is lost when a request is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
     /// Nothing is lost.
@@ -37,7 +37,7 @@ pub enum Lost {
 
 #[derive(Debug, Default)]
 struct Front {
-    /// For the next request of each operation, what is lost of it.
+    /// What is lost when the next requests are sent. Each entry affects one request of an operation.
     faults: Mutex<VecDeque<(String, Lost)>>,
     log: Mutex<Vec<String>>,
 }
@@ -76,7 +76,8 @@ impl Dynalite {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Sets what is lost of later requests. Each of `faults` affects one request of an operation such as `PutItem`.
+    /// Sets what is lost when later requests are sent. Each of `faults` affects one request of an operation such as
+    /// `PutItem`.
     pub fn lose(&self, faults: impl IntoIterator<Item = (&'static str, Lost)>) {
         let faults = faults.into_iter().map(|(operation, lost)| (operation.to_owned(), lost));
         *self.front.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults.collect();
@@ -152,7 +153,7 @@ impl Front {
         }
     }
 
-    /// Records a request; returns what should be lost of it.
+    /// Records a request. Returns what should be lost, if a fault was set for the operation.
     fn fault_of(&self, request: &Message) -> Option<Lost> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).push(request.operation.clone());
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// The first argument is the server's directory, and the others are the server's command. If the server is killed,
-/// the status is 137.
+/// The script of the shell. Its first argument is the server's directory, and the others are the server's command. A
+/// status of 137 means that the server was killed. Otherwise, the directory is kept, because it contains the log.
 const GUARD: &str = r#"
 directory=$0
 exec 3<&0

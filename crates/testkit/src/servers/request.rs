@@ -8,7 +8,8 @@ use object_store::client::{HttpConnector, HttpRequest, HttpResponse, ReqwestConn
 /// # Panics
 /// Panics if there is no response.
 pub(super) fn send(request: HttpRequest) -> (u16, String) {
-    // A thread that runs tasks of an async runtime must not block on another runtime, so another thread does.
+    // A thread that runs tasks of an async runtime must not block on another runtime, so a separate thread sends the
+    // request.
     std::thread::scope(|scope| scope.spawn(|| answer_to(request)).join()).expect("an answer of a server")
 }
 

@@ -123,8 +123,8 @@ impl Process {
         (0..world.members.len()).find(is_calling).unwrap_or(self.id)
     }
 
-    /// Returns how many requests of this process and its predecessors have failed. In real time, the number is not
-    /// known: if the store can fail, it grows with each [`Process::tick`].
+    /// Returns how many requests of this process and its predecessors have failed. In real time, this is not known: if
+    /// the store can fail, the returned number grows with each [`Process::tick`].
     pub fn faults(&self) -> u64 {
         let world = self.shared.world();
         match world.profile.is_real && world.profile.faults > 0 {

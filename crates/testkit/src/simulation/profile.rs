@@ -22,8 +22,8 @@ pub struct Profile {
     /// For how long listings may leave out a new file, in milliseconds. If it is 0, they may only leave out files
     /// that are created while they run, as listings of a local directory may.
     pub lag_ms: i64,
-    /// Whether processes run concurrently, in real time, and use another store. In this case, none of the above
-    /// happens, a pause ends after [`LONGEST_PAUSE`], and two runs with the same seed differ.
+    /// Whether processes run concurrently, in real time, and use another store. In this case, the simulation itself
+    /// causes none of the above, a pause ends after [`LONGEST_PAUSE`], and two runs with the same seed differ.
     pub is_real: bool,
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Event {
 #[derive(Debug, Clone)]
 pub(super) enum What {
     Request(Call, Answer),
-    /// A request took effect whose caller no longer waits for it.
+    /// A request whose caller no longer waits for it has taken effect.
     Landed(String),
     Note(String),
 }

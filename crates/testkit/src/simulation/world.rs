@@ -8,7 +8,8 @@ use super::trace::{Event, Trace, What};
 use crate::random::Random;
 use crate::store::{Fault, Objects, Op};
 
-/// The maximum number of requests and pauses in a run. If it is exceeded, some process does not end.
+/// The maximum number of requests and pauses in a run. A run that exceeds it is stopped, because some process does not
+/// seem to end.
 const MOST_STEPS: u64 = 50_000;
 
 /// The maximum length of a series of faults.
@@ -56,7 +57,7 @@ pub(super) struct Member {
     pub(super) is_dead: bool,
     pub(super) faults: u64,
     pub(super) random: Random,
-    /// For a second thread, the member that stands for its process.
+    /// For a second thread, the member that represents its process.
     pub(super) front: Option<usize>,
     status: Status,
     burst: Burst,
@@ -80,7 +81,7 @@ pub(super) struct World {
     ticks: u64,
 }
 
-/// The world, its objects, and the signals that processes wait for until it is their turn.
+/// The world, its objects, and the signals that tell waiting processes that it is their turn.
 pub(super) struct Shared {
     world: Mutex<World>,
     turns: Vec<Condvar>,
@@ -224,7 +225,7 @@ impl World {
         }
     }
 
-    /// Returns the member that stands for the process to which member `id` belongs.
+    /// Returns the member that represents the process to which member `id` belongs.
     pub(super) fn process_of(&self, id: usize) -> usize {
         self.members[id].front.unwrap_or(id)
     }
@@ -278,7 +279,7 @@ impl Shared {
         world
     }
 
-    /// Lets delayed requests take effect whose time has come.
+    /// Lets the delayed requests that are due take effect.
     pub(super) fn land(&self, world: &mut World) {
         for (path, is_deletion) in self.objects().land(world.now_ms()) {
             if is_deletion {

@@ -81,8 +81,8 @@ pub trait Director: Send + Sync + 'static {
     /// Receives the answer.
     fn end(&self, call: &Call, answer: Answer);
 
-    /// Selects the `entries` that a listing returns. `began` is the number of changes that the store had seen when it
-    /// began.
+    /// Selects the `entries` that a listing returns. `began` is the number of changes that the store had seen when the
+    /// listing began.
     fn shown(&self, entries: Vec<Entry>, began: u64) -> Vec<Entry>;
 
     /// Returns the time of the store in milliseconds since the epoch.

@@ -107,8 +107,8 @@ impl Objects {
         below.map(|(path, contents)| (path.as_str(), contents.as_slice()))
     }
 
-    /// Lets requests take effect whose time has come at `now_ms`. Returns their paths, and whether they are
-    /// deletions.
+    /// Lets the delayed requests that are due at `now_ms` take effect. Returns the path of each request that has
+    /// changed an object, and whether it was a deletion.
     pub fn land(&mut self, now_ms: i64) -> Vec<(String, bool)> {
         let (mut due, later): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.late).into_iter().partition(|(at, ..)| *at <= now_ms);

@@ -139,7 +139,7 @@ VERBS: dict[str, Verb] = {
             "deltalog alter orders --set delta.enableChangeDataFeed=false",
             "deltalog drop-feature orders changeDataFeed",
         ),
-        "Before that, separate commits remove everything that uses the feature. If properties of the table still need "
-        "it, the command fails and names them.",
+        "Before the commit that drops the feature, other commits remove everything that uses it. If properties of the "
+        "table still need it, the command fails and names them.",
     ),
 }

@@ -45,7 +45,7 @@ def _add_format(parser: Parser) -> None:
         "--null",
         metavar="TEXT",
         default="",
-        help="for CSV: the text without quotes that stands for NULL; by default the empty text",
+        help="for CSV: the unquoted text that represents NULL; by default the empty text",
     )
     parser.add_argument(
         "--no-header", action="store_true", help="for CSV: the file has no line with the names of the columns"

@@ -39,7 +39,9 @@ def _define(parser: Parser) -> None:
     parser.add_argument("column", metavar="COLUMN", nargs="?", help="the column of an overlap")
     add_version(parser)
     add_limit(parser, None, "growth and commits: plot only the last N versions")
-    parser.add_argument("--save", metavar="FILE", help="write a picture, whose name ends with .png or .svg")
+    parser.add_argument(
+        "--save", metavar="FILE", help="write a picture to FILE, whose name must end with .png or .svg"
+    )
     parser.add_argument("--replace", action="store_true", help="replace a file that exists")
     parser.add_argument("--dark", action="store_true", help="draw the picture on a dark background")
 

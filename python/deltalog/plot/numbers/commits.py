@@ -45,8 +45,8 @@ class Commits(NamedTuple):
 
 
 def commits_of(table: "DeltaTable", last: int | None = None, most: int = 40) -> Commits:
-    """Returns the commits up to the version that is open, in at most `most` periods. With `last`, only this number of
-    last commits.
+    """Returns the commits up to the version that is open, in at most `most` periods. `last` limits the result to this
+    number of the newest commits.
     """
     history = [info for info in table.history(last) if isinstance(info.get("timestamp"), int)]
     if not history:

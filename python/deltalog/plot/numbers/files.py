@@ -43,7 +43,7 @@ class FileSizes(NamedTuple):
     files: int
     size_in_bytes: int
     median_size: float | None
-    """The median of the sizes; None without files."""
+    """The median of the sizes; None if there are no files."""
     ranges: list[SizeRange]
     """The numbers of files in size ranges, whose ends are powers of two, from the smallest size to the largest."""
     partition_columns: list[str]

@@ -33,8 +33,8 @@ class _File(NamedTuple):
 
 
 def growth_of(table: "DeltaTable", last: int | None = None) -> list[Size]:
-    """Returns the size of each version that is still in the log, up to the version that is open. With `last`, only this
-    number of last versions.
+    """Returns the size of each version that is still in the log, up to the version that is open. `last` limits the
+    result to this number of the newest versions.
     """
     snapshot = table._snapshot
     newest = snapshot.version

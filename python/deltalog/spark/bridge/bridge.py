@@ -43,7 +43,7 @@ class Bridge:
         self._roles = {role.__name__: role(jvm) for role in ROLES}
 
     def call(self, role: str, method: str, *arguments: Any) -> Any:
-        """Executes one call from `PythonCalls.java`: a method of the interface that the role names."""
+        """Executes one call from `PythonCalls.java`. The role is the name of the interface with the method."""
         return answer(self._failed, self._execute, role, method, *arguments)
 
     def ping(self) -> None:

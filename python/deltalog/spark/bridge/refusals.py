@@ -1,4 +1,4 @@
-"""Creates the errors for conditions that Java code detects."""
+"""Raises the errors for problems that Java code detects."""
 
 from typing import Any, NoReturn
 
@@ -25,8 +25,8 @@ class Refusals(Role):
         if not self._jvm.static("CatalogEntries", "isEntry", definition):
             name = definition.identifier().unquotedString()
             raise InvalidArgumentError(
-                f"{name} is a Delta table, which a table of the format {definition.provider().get()} would replace: "
-                "write with format('deltalog'), or drop the table first"
+                f"{name} is a Delta table, and this write would replace it with a table of the format "
+                f"{definition.provider().get()}: write with format('deltalog'), or drop the table first"
             )
         self.catalog(catalog)
 
@@ -52,8 +52,8 @@ class Refusals(Role):
 
     def directory(self, name: str, reason: str) -> NoReturn:
         raise InvalidArgumentError(
-            f"{name} cannot be converted, because {reason}: only a directory of Parquet files can, by its path, such "
-            "as parquet.`/path`, or by the name of its table in the session catalog"
+            f"{name} cannot be converted, because {reason}: only a directory of Parquet files can be converted: "
+            "name it by its path, such as parquet.`/path`, or by its table in the session catalog"
         )
 
     def arguments(self, function: str, reason: str) -> NoReturn:

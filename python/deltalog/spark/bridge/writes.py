@@ -23,7 +23,7 @@ class WriteCalls(Role):
         if not asked.replaces_rows:
             version = job.save(self._jvm, session, rows, asked, mode, location)
         elif not self._replace(session, rows, asked, location, mode == "Overwrite"):
-            # If another writer creates the table in the meantime, its table is not overwritten.
+            # The table does not exist. If another writer creates it in the meantime, that table is not overwritten.
             version = job.save(self._jvm, session, rows, asked.without_replacing(), "ErrorIfExists", location)
         with after_commit(location.uri, version, "opening the table again", "read the table to continue"):
             newest = Snapshot.open(location.uri, storage_options=location.storage_options)

@@ -1,8 +1,9 @@
 """DELETE, UPDATE and MERGE under Spark Connect if the server uses deltalog's catalog: the server executes the whole
 statement.
 
-Spark Connect has no message for statements whose conditions and values are columns. They are sent as a hint on the
-target, or on the join of target and source, from which the server builds the statement (`CarriedStatements.java`):
+Spark Connect has no message for a statement with columns as conditions and values. So the client sends a hint on the
+target, or on the join of the target and the source, and the server builds the statement from it
+(`CarriedStatements.java`):
 
     hint(description as JSON, condition, value, …)
 """
@@ -70,8 +71,8 @@ def _executed(
 def _described(
     condition: Condition | None, values: Values | None, expressions: list[Column]
 ) -> dict[str, Any]:
-    """Adds the condition and the values to the expressions, and returns their description. None as values means all
-    columns.
+    """Adds the condition and the values to the expressions, and returns their description. `values` is None for a
+    clause that assigns all columns, and for a clause that deletes.
     """
     if condition is not None:
         expressions.append(as_column(condition))
@@ -80,8 +81,8 @@ def _described(
 
 
 def _answered(rows: DataFrame, statement: dict[str, Any], expressions: list[Column]) -> tuple[int, ...]:
-    # Spark 4.0 would execute the statement to determine the columns of its result, so no other attribute may be
-    # requested.
+    # Only `collect` may be called. For an attribute such as `columns`, Spark 4.0 would also execute the statement, to
+    # determine the columns of its result.
     answer = rows.hint(_HINT, json.dumps(statement), *expressions).collect()
     if len(answer) != 1 or answer[0].__fields__[:1] != [_AFFECTED]:
         raise UnsupportedFeatureError(

@@ -42,7 +42,7 @@ def execute(jvm: Jvm, session: Any, options: Options, command: str, arguments: d
 
 
 def _clone(jvm: Jvm, session: Any, newest: Snapshot, place: Options, command: CloneCommand) -> None:
-    """Creates a clone. If it is given by its path, its store is accessed with the table's options."""
+    """Creates a clone. If the target is a path, its store is accessed with the options of the source."""
     modes = {"overwrite": "create or replace", "error": "create"}
     store = {**place.storage, **place.hadoop}
     properties = json.dumps(command.properties)

@@ -21,7 +21,7 @@ from deltalog.spark.connect.place import Place, place_of
 from deltalog.spark.options import Options
 
 _REQUEST = "requestId"
-# The maximum number of newest commits in which the commit of a clone is searched.
+# The number of newest commits that are searched for the commit of a clone.
 _COMMITS = 100
 
 
@@ -87,7 +87,7 @@ def convert(
     user_metadata: str | None,
 ) -> None:
     """Converts the directory that the options name to a table. If the server repeats the command, the directory is
-    already a table.
+    already a table, and nothing is committed.
     """
     from deltalog.spark.sql.convert import Directory, converted
 

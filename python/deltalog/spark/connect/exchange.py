@@ -29,21 +29,24 @@ ANSWER = "answer"
 _ATTRIBUTES = ("table", "version", "path", "line", "hint", "reason")
 
 
-# Commands for Spark Connect only, whose locations need not be tables yet.
+# Commands that only exist under Spark Connect. Their locations need not be tables yet.
 _OF_PLACES: dict[str, Callable[..., Any]] = {"clone": copies.clone, "convert": copies.convert}
 
 
 def portable_answer(
     options: Options, open_snapshot: Callable[[], Snapshot], command: str, arguments: dict[str, Any]
 ) -> Any:
-    """Returns the result of a command in a process of the server that has no session."""
+    """Returns the result of a command in a server process without a session."""
     if command in _OF_PLACES:
         return _OF_PLACES[command](options, open_snapshot, **arguments)
     return answer(open_snapshot(), command, arguments)
 
 
 def answer_text(execute: Callable[[str, dict[str, Any]], Any], command: str, arguments: str) -> str:
-    """Calls `execute` for the command, and returns its result or its error, which the client raises again, as text."""
+    """Calls `execute` for the command, and returns its result as text.
+
+    If `execute` raises a `DeltaError`, the text describes the error, and the client raises it again.
+    """
     try:
         return json.dumps(_encoded(execute(command, json.loads(arguments))))
     except DeltaError as error:

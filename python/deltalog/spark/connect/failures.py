@@ -1,6 +1,4 @@
-"""Converts errors of deltalog from a Connect server with deltalog's catalog to the exceptions that the client
-raises.
-"""
+"""Converts the errors of deltalog on a Connect server with deltalog's catalog to the exceptions of the client."""
 
 import json
 from collections.abc import Callable
@@ -15,8 +13,8 @@ _converted: set[Callable[..., Any]] = set()
 
 
 def install_conversion() -> None:
-    """Makes Spark's client raise errors of deltalog as such. Other errors are converted as before. Later calls have no
-    effect.
+    """Makes Spark's client raise deltalog's errors with their own classes. Other errors are converted as before. Later
+    calls have no effect.
     """
     from pyspark.sql.connect.client import core
 
@@ -28,8 +26,8 @@ def install_conversion() -> None:
     def convert_exception(info: Any, *arguments: Any, **named: Any) -> Any:
         error = convert(info, *arguments, **named)
         classes = json.loads(info.metadata.get("classes", "[]"))
-        # An error with an error condition came from Spark, within deltalog. Clients of Spark 4.0 create an empty
-        # condition.
+        # An error with an error condition is Spark's own, and deltalog only passed it on. For other errors, the
+        # condition is None, or empty in clients of Spark 4.0.
         is_own = _EXCEPTION in classes and not error.getCondition()
         kind = kind_of(error.getSqlState()) if is_own else None
         if kind is None:

@@ -31,7 +31,7 @@ _SAFE = (StringType, BooleanType)
 
 
 def fitted(value: Column, kind: DataType, column: DataType, name: str) -> Column:
-    """Returns a value of type `kind` as the type of the column `name`.
+    """Casts a value of type `kind` to the type of the column `name`.
 
     Raises `SchemaMismatchError` if the column cannot store values of this type.
     """
@@ -86,7 +86,7 @@ def _names(struct: StructType) -> set[str]:
 
 
 def same(one: DataType, other: DataType) -> bool:
-    """Returns whether two types are the same, ignoring nullability and the case of names."""
+    """Returns whether two types are the same, ignoring nullability. The names of fields must have the same case."""
     if isinstance(one, StructType) and isinstance(other, StructType):
         return len(one.fields) == len(other.fields) and all(
             a.name == b.name and same(a.dataType, b.dataType)

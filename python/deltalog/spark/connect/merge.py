@@ -40,7 +40,7 @@ _BROADCAST_VALUES = 2_000_000
 
 
 class _Clauses(NamedTuple):
-    """The clauses of one kind in their order, with their assignments; None for clauses that delete."""
+    """The clauses of one kind, in order, and the assignments of each, which are None for a clause that deletes."""
 
     clauses: Sequence[MergeClause]
     assignments: list[Assignments | None]
@@ -94,7 +94,7 @@ def merge(
             "example with deltalog.DeltaTable.alter"
         )
     begun = target.begin("MERGE")
-    # From here on, a commit that changes rows of the table which the source reads is a conflict.
+    # From here on, a commit is a conflict if it changes rows of the table that the source reads.
     read = source_reads(source, begun.table.uri)
     if read.versions and min(read.versions) < begun.table.version:
         begun = target.begin("MERGE", min(read.versions))
@@ -151,7 +151,7 @@ class _Joined:
     def rows_of(self, matched: _Clauses, by_source: _Clauses, not_matched: _Clauses, once: bool) -> DataFrame:
         """Returns the rows to write and to remove, according to the clauses of each kind.
 
-        If each row may match only `once`, this includes rows that match but are not changed.
+        If each row may match only `once`, the result also contains rows that match but are not changed.
         """
         pairs = self._join("inner")
         for clauses, frame in ((matched, pairs), (by_source, self.target), (not_matched, self.source)):

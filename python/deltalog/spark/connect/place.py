@@ -1,11 +1,11 @@
 """The location of a table under Spark Connect, and how its store is accessed.
 
-The server's Python processes read and write with the core's clients. Credentials come from their environment, its
-profiles, or the machine. All other settings are options of the read or the write.
+The server's Python processes read and write with the core's clients. Credentials come from the environment of these
+processes, from profiles, or from the machine. All other settings are options of the read or the write.
 
-- An option that may be a secret (`secrecy.py`) is refused by name, and so are settings of Hadoop, which have no meaning
-  here. Options are part of the plan that the client sends, and a Connect server shows plans: in the descriptions of its
-  jobs and in its event log.
+- Options that may be secrets (`secrecy.py`) are refused, because options are part of the plan that the client sends,
+  and a Connect server shows plans: in the descriptions of its jobs and in its event log. Hadoop's settings are also
+  refused, because they have no meaning here.
 - Data that is pickled for workers contains no secret either.
 """
 
@@ -24,14 +24,14 @@ _UNESCAPED = "/!$&'()*+,;=:@-._~"
 
 
 class Place(NamedTuple):
-    """A table's URL, and the options with which its store is accessed; None for a local file system."""
+    """A table's URL, and the options for accessing its store, which are None for a local file system."""
 
     uri: str
     storage_options: Mapping[str, str] | None
 
 
 def place_of(options: Options) -> Place:
-    """Returns the location of a table from the options, in a process of the server.
+    """Returns the location of a table from the options, in a server process.
 
     Raises:
         InvalidArgumentError: the path is relative, or an option is wrong.

@@ -33,13 +33,13 @@ class SourceReads(NamedTuple):
 
 def may_query(spark: SparkSession, value: str | Column) -> bool:
     """Returns whether a condition or a value may contain a subquery."""
-    column: Any = value  # PySpark's type for both kinds of columns hides the plan of Connect's.
+    column: Any = value  # PySpark's common type for columns does not have the members of Connect's columns.
     text = value if isinstance(value, str) else str(column.to_plan(_client(spark)))
     return _QUERY.search(text) is not None
 
 
 def plans_of(spark: SparkSession, value: str | Column) -> set[int]:
-    """Returns the ids of the plans to whose columns a condition or a value refers."""
+    """Returns the ids of the plans whose columns occur in a condition or a value; none for SQL text."""
     if isinstance(value, str):
         return set()
     column: Any = value

@@ -43,7 +43,7 @@ class StatementRequest(NamedTuple):
     """A statement whose rows a client has described as a DataFrame with marker columns."""
 
     statement_id: str
-    """The `txnId` of the commit. The client finds the metrics by it."""
+    """The `txnId` of the commit. The client uses it to find the metrics."""
     version: int
     """The version that the statement reads."""
     table_id: str

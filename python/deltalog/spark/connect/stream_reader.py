@@ -1,5 +1,5 @@
-"""A table as the source of a stream, by Spark's Python data source API. A process of the driver plans batches, and
-workers read them.
+"""A table as the source of a stream, through Spark's Python data source API. A Python process on the driver plans
+batches, and workers read them.
 
     driver, one process for each query            workers
     latestOffset  →  TableStream.latest
@@ -12,8 +12,8 @@ checkpoint.
 
 - From Spark 4.2 on, a source can limit its batches. Older releases ask `latestOffset` for the end of all new rows,
   and do not pass the start of the batch. `_reached` stores the end of the previous batch as the start of the next.
-  After a restart it is known too, because Spark first asks for the partitions of the last batch in the checkpoint, or
-  of an empty batch at its end.
+  After a restart, `_reached` is known as well, because Spark first asks for the partitions of the last batch in the
+  checkpoint, or of an empty batch at its end.
 - For a change feed, each worker gets two offsets, and finds the files between them itself.
 """
 
@@ -100,7 +100,7 @@ class _Changes(InputPartition):
 class StreamReader(DataSourceStreamReader):
     """Reads a table for a query.
 
-    Spark pickles it for the workers, which open the stream themselves if they need it.
+    Spark pickles the reader for the workers. A worker opens the stream itself if it needs it.
     """
 
     def __init__(
@@ -204,8 +204,8 @@ if HAS_LIMITS:
         """The reader for releases that let sources limit their batches."""
 
         def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-            # Spark passes this limit back, or asks for all rows. It cannot express both limits at once, so `_latest`
-            # applies `self._limits`.
+            # Spark passes this limit back, or asks for all rows. A `ReadLimit` cannot express both limits at once, so
+            # `_latest` applies `self._limits`.
             files, size, _ = self._limits
             if files is None and size is not None:
                 return ReadMaxBytes(size)
@@ -268,7 +268,7 @@ def _divided(start: Offset, end: Offset, parts: int) -> Iterator[tuple[str | Non
 
 
 def _write_offsets_without_spaces() -> None:
-    """Makes Spark's Python process of the driver write offsets without spaces, as the core does.
+    """Makes Spark's Python process on the driver write offsets without spaces, as the core does.
 
     Spark compares the texts of offsets and stores them in the checkpoint. The module that writes them may be loaded as
     `__main__` or by its own name.

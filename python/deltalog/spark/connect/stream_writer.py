@@ -1,5 +1,5 @@
-"""A table as the sink of a stream, by Spark's Python data source API. Tasks write files, and a process of the driver
-commits each batch.
+"""A table as the sink of a stream, through Spark's Python data source API. Tasks write files, and a Python process on
+the driver commits each batch.
 
     driver, for each batch                 workers                        driver, another process
     SparkWrite.begin, token, task    →     WriteTask.write (Arrow)   →    SparkWrite.resume, commit_fragments
@@ -69,7 +69,7 @@ class BatchMessage(WriterCommitMessage):
 class StreamWriter(DataSourceStreamWriter, DataSourceArrowWriter):
     """Writes the batches of a query.
 
-    Spark passes Arrow data to a subclass of both base classes. The single class for that exists only from Spark 4.1 on.
+    Spark passes Arrow data to a subclass of both base classes. Only Spark 4.1 and newer have a single class for this.
 
     For each batch, Spark makes one writer for the tasks and another one for the commit. Only the first is pickled, so
     the batch begins in `__getstate__`.

@@ -53,7 +53,7 @@ class Table(NamedTuple):
 
 
 class Target:
-    """A table that statements change, by its path."""
+    """A table that statements change, identified by its path."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class Begun:
         rows = reader.load(self.target.path)
         if self.target.alias is not None:
             rows = rows.alias(self.target.alias)
-        # The server looks up a column in the plan with the id of its frame.
+        # The server looks up a column in the plan with the id of its frame. So each of these ids gets a plan.
         for plan_id in self.target.own_plans(expressions):
             rows = rows.where(sf.lit(True))
             plan: Any = rows._plan

@@ -35,7 +35,7 @@ class Assignments:
 
     @classmethod
     def all_of(cls, table: Table, source: DataFrame) -> "Assignments":
-        """Returns the values of a clause with `*`: each column has the value of the same name in the source."""
+        """Returns the values of a clause with `*`: each column gets the value of the source column with its name."""
         given = {name.lower(): name for name in source.columns}
         missing = [name for name in table.schema.fieldNames() if name.lower() not in given]
         if missing:
@@ -92,12 +92,12 @@ class Assignments:
             self._tree[name] = _fitted(node, given, field.dataType, field.name)
 
     def updated(self, field: StructField, old: Column) -> Column | None:
-        """Returns the new value of a column whose old value is `old`; None if it is not assigned."""
+        """Returns the new value of a column whose old value is `old`; None if no value is assigned to it."""
         node = self._tree.get(field.name.lower())
         return None if node is None else _merged(node, field.dataType, old)
 
     def inserted(self, field: StructField) -> Column:
-        """Returns the value of a column of a new row."""
+        """Returns the value of a column in a new row, which is the default value if no value is assigned."""
         node = self._tree.get(field.name.lower())
         if isinstance(node, dict):
             raise UnsupportedFeatureError(
@@ -137,7 +137,7 @@ def _literal(value: Any, kind: DataType) -> Column:
     elif isinstance(kind, StructType):
         literal = sf.struct(*(_literal(value[part.name], part.dataType).alias(part.name) for part in kind))
     else:
-        # Spark would convert a literal timestamp from the client's time zone.
+        # A timestamp is passed as text, because Spark would convert a literal from the client's time zone.
         literal = sf.lit(value.isoformat() if isinstance(value, datetime) else value)
     return literal.cast(kind)
 

@@ -3,8 +3,8 @@
     rows with positions ──► condition, new values ──► written by the format: positions of removed rows, new files
 
 - The rows are read from one version, on which the commit is based.
-- A condition in SQL text also determines which files may have such rows, and which commits of other writers are
-  conflicts.
+- A condition in SQL text also determines which files may contain rows that meet it, and which commits of other writers
+  are conflicts.
 """
 
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ def update(target: Target, condition: Condition | None, values: Values) -> dict[
     for field in table.schema.fields:
         old = named(rows, field.name)
         new = assignments.updated(field, old)
-        # The generated columns of a changed row are computed again, too.
+        # Other generated columns are left out, so that they are computed again when the changed rows are written.
         if new is not None or field.name.lower() not in table.generated:
             columns.append((old if new is None else new).alias(field.name))
     columns += row_ids(begun, rows)
@@ -103,7 +103,7 @@ def analyzed(
     if not expressions:
         return []
     selected = [value.alias(f"_{index}") for index, value in enumerate(values)]
-    # The expressions are put into a join condition, because Spark does not check the conditions of all operators.
+    # The expressions are put into a join condition, because Spark does not check them in every operator.
     one = begun.target.spark.range(1).select(sf.lit(0).alias("__deltalog_one"))
     tested = reduce(lambda a, b: a & b, [expression.isNull() for expression in expressions])
     try:
@@ -123,7 +123,7 @@ def _where(rows: DataFrame, condition: Condition | None) -> DataFrame:
 
 
 def _pruning(begun: Begun, condition: Condition | None) -> str | None:
-    """Returns the text of a condition if the core understands it as Spark does."""
+    """Returns the text of a condition if the core understands it as Spark does, and otherwise None."""
     is_plain = isinstance(condition, str) and begun.target.alias is None
     is_ansi = str(begun.target.spark.conf.get(_ANSI)).lower() == "true"
     return condition if isinstance(condition, str) and is_plain and is_ansi else None

@@ -78,7 +78,7 @@ def statement_writer(place: Place, roots: list[str], text: str) -> "StatementWri
 
 
 def _write_of(snapshot: Snapshot) -> SparkWrite:
-    """Returns the write of a statement, which provides the rules of the table."""
+    """Begins a statement, and returns its write, which provides the rules of the table."""
     begun = SparkStatement.begin(snapshot)
     if isinstance(begun, AlreadyApplied):
         raise TypeError("a statement without an application was applied")
@@ -142,7 +142,8 @@ class StatementWriter(DataSourceArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Deletes the files of a job that failed. In this case, the message of at least one task is missing.
 
-        Spark also calls this method after a failed commit, which has deleted the files unless its state is unknown.
+        Spark also calls this method after a failed commit. In that case the commit has already deleted the files,
+        unless its outcome is unknown.
         """
         if None in messages:
             self._delete()

@@ -35,6 +35,6 @@ class MergeClause(NamedTuple):
     """`update`, `delete` or `insert`."""
     condition: Condition | None
     values: Values | None = None
-    """The values that the clause assigns. None stands for all columns of the source; clauses that delete also have
-    None.
+    """The values that the clause assigns. None for a clause that assigns all columns of the source, and for a clause
+    that deletes.
     """

@@ -10,9 +10,9 @@ rows of the files that may match ──► condition, new values ──► one j
 - Spark has resolved and checked the statement. Its expressions refer to columns of the target by ids. The scan of the
   files uses the same ids (`StatementScan.java`).
 - An updated row is passed to the job as one row, which has the old position and the new values (`RowAction.java`).
-- Without deletion vectors, rows are copied as if the removed positions were a deletion vector, so that no condition
-  is evaluated twice. If the condition of an UPDATE only depends on the row, the statement first finds the files by
-  reading the condition's columns, and then writes all of their rows in one job.
+- Without deletion vectors, a second job copies the other rows. It skips the removed positions as if they were in a
+  deletion vector, so no condition is evaluated twice. If the condition of an UPDATE only depends on the row, the
+  statement first finds the files by reading the condition's columns, and then writes all of their rows in one job.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ from deltalog.spark.write.interrupts import RunningWrite, running_write
 
 
 def execute(jvm: Jvm, session: Any, run: Any, description: str) -> tuple[str, Metrics]:
-    """Executes a resolved DELETE, UPDATE or MERGE; returns which of them it is, and its metrics.
+    """Executes a resolved DELETE, UPDATE or MERGE. Returns the name of the statement, and its metrics.
 
     `run` is the `StatementRun` of the statement in the JVM, and `description` is its description as JSON.
 
@@ -68,8 +68,8 @@ def execute(jvm: Jvm, session: Any, run: Any, description: str) -> tuple[str, Me
 
 def _delete(statement: Statement, running: RunningWrite) -> None:
     filters = json.loads(statement.run.filters())
-    # If a commit has change data files, they must contain all changes. So the job also reads rows that are only needed
-    # for them.
+    # If a commit has change data files, they must contain all changes. So the job also reads files that could be
+    # removed as a whole without being read.
     reads_all = statement.has_feed and not statement.uses_vectors
     files = statement.planned(filters["stored"], removed=None if reads_all else filters["exact"])
     if files.kept > 0:
@@ -87,7 +87,9 @@ def _update(statement: Statement, running: RunningWrite) -> None:
     records = statement.has_feed
     rewrites = False
     if statement.text.predicate is not None and not statement.uses_vectors and not statement.has_subquery:
-        # Whole files are rewritten. To find them, only the columns of the condition are read.
+        # Finds the files that contain rows to change, by reading only the columns of the condition. These files are
+        # then rewritten as a whole. The result is None, and the job below finds the rows, if the statement sees values
+        # that differ from those in the files.
         with statement.target.scan(files) as relation:
             numbers = run.changedFiles(relation, running.tag)
         if numbers is not None:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from deltalog._internal import SparkWrite
 
 Clause = tuple[int, set[str]]
-"""For the number of each clause that writes rows, the columns to which the clause assigns values."""
+"""The number of a clause that writes rows, and the columns to which the clause assigns values."""
 LeftOut = dict[str, list[int] | None]
-"""The generated columns to compute. Each is computed in the rows of the clauses with these numbers, or in all rows."""
+"""The generated columns to compute, each with the numbers of the clauses that need it, or None for all rows."""
 
 
 def left_out(write: SparkWrite, clauses: Sequence[Clause]) -> LeftOut:
-    """Returns the generated columns to which clauses assign no value."""
+    """Returns the generated columns to which at least one clause assigns no value."""
     found: LeftOut = {}
     for name, _ in write.generated_columns:
         column = name.lower()

@@ -39,10 +39,10 @@ def groups_of(write: SparkWrite, clauses: Sequence[Clause]) -> list[tuple[list[i
 
 
 def check_given(write: SparkWrite, clauses: Sequence[Collection[str]]) -> None:
-    """Raises an error if new rows lack values of an identity column, or have values for one whose values are always
-    generated. `clauses` has the columns to which each clause assigns values.
+    """Raises an error if a clause assigns no value to an identity column, because tasks under Spark Connect cannot
+    generate values in a MERGE. Also raises an error if a clause assigns a value to a column that does not allow this.
 
-    (Tasks under Spark Connect cannot generate values in a MERGE.)
+    `clauses` contains the columns to which each clause assigns values.
     """
     for column, given in _given(write, clauses):
         if not all(given):
@@ -53,8 +53,8 @@ def check_given(write: SparkWrite, clauses: Sequence[Collection[str]]) -> None:
 
 
 def _given(write: SparkWrite, clauses: Sequence[Collection[str]]) -> Iterator[tuple[str, list[bool]]]:
-    """Yields for each identity column whether each clause assigns a value to it. Raises an error if the column does not
-    allow that.
+    """Yields for each identity column whether each clause assigns a value to it. Raises an error if a clause
+    assigns a value to a column whose values are always generated.
     """
     for column, accepts_values in write.identity_columns:
         given = [column.lower() in columns for columns in clauses]

@@ -14,13 +14,13 @@ def error_of(java_exception: Any, source: int) -> UnavailableError | None:
     """Returns the error for a job that needed a lost block of the source, which is the RDD with this id; None for other
     exceptions.
 
-    Data that the user has cached on executors may be lost as well.
+    The id is checked, because data that the user has cached on executors may be lost as well.
     """
     for cause in causes(java_exception):
         message = cause.getMessage() or ""
         if _CONDITION in message and f" rdd_{source}_" in message:
             error = UnavailableError(
-                "the source of the MERGE was lost with the executor that kept it; nothing was committed; run the "
+                "the source of the MERGE was lost with the executor that kept it; nothing was committed. Run the "
                 "statement again"
             )
             error.hint = "run the statement again"

@@ -77,7 +77,7 @@ def _merge(statement: Statement, running: RunningWrite) -> None:
                 return run.change(text, records, _BROADCAST)
 
             missing = left_out(write, updates)
-            # The numbers of the source's rows decide which rows are inserted.
+            # One more marker column contains the number of the source's row, which decides which rows are inserted.
             statement.change(change, running, bool(updates), missing, 1 if inserts else 0, records)
         statement.plan_copies()
         if inserts:

@@ -23,7 +23,7 @@ from deltalog.spark.write.record import log_applied
 from deltalog.spark.write.rows import FileRows, described
 
 Metrics = dict[str, int]
-"""The metrics of a statement, by the names of the JVM connector."""
+"""The metrics of a statement, under the JVM connector's names."""
 
 _log = logging.getLogger("deltalog.spark")
 
@@ -52,7 +52,7 @@ class Statement:
         self.source_rows = 0
         self.removes_once = False
         self.rewrite_ms = 0
-        # Whether the first job has recorded the changes. If so, they are complete.
+        # Whether the first job has recorded the changes. If so, it has recorded all of them.
         self._has_recorded = False
         self._copies: SparkPlan | None = None
         self._copies_with_removed = False
@@ -165,9 +165,11 @@ class Statement:
         receive(self.target.write, partial(step, text), self.run.reports)
 
     def plan_copies(self) -> None:
-        """Plans the copies of the remaining rows of files with deleted rows, after the job that has found these rows.
+        """Plans to copy the remaining rows of the files with deleted rows. Must be called after the job that finds the
+        deleted rows. Does nothing if the table uses deletion vectors.
 
-        If the first job has not recorded the changes, the plan also contains the deleted rows of all files.
+        If the table has a change data feed, and the first job has not recorded the changes, the plan also contains the
+        deleted rows of all files.
         """
         if not self.uses_vectors:
             self._copies_with_removed = self.has_feed and not self._has_recorded
@@ -197,7 +199,7 @@ class Statement:
         self.rewrite_ms = round(1000 * (time.monotonic() - started))
 
     def commit(self, scan_ms: int) -> tuple[Metrics, int | None]:
-        """Returns the metrics, and the version if one was committed."""
+        """Commits the statement. Returns its metrics, and the version if one was committed."""
         target = self.target
         done = target.statement.commit(
             target.write,

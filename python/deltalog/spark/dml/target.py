@@ -52,11 +52,11 @@ class Target:
 
     @contextmanager
     def scan(self, plan: SparkPlan) -> Iterator[str]:
-        """Yields the description of a relation of planned files, which can be read inside the `with` block."""
+        """Yields the description of a relation that reads the planned files. It is valid inside the `with` block."""
         with kept(StatementPlanner(self.snapshot, plan)) as key:
             yield statement_relation(self._session, self.snapshot, key, self._name)
 
     @property
     def tracking(self) -> int:
-        """The number of columns of row tracking in files: row id and row commit version, or none."""
+        """The number of row tracking columns in the files: 2 (row id and row commit version), or 0."""
         return len(self.snapshot.row_tracking_columns or ())

@@ -1,8 +1,9 @@
 """The server through which the JVM calls Python.
 
 This package starts its own server, because the one that PySpark starts accepts calls from every user of the
-machine. Here each connection starts with a token. The server also has its own pool of objects, so that PySpark's
-server, which `foreachBatch` starts for example, cannot find them. `PythonCalls.java` is the client.
+machine. Here each connection starts with a token. The server also has its own pool of objects, because PySpark's server
+(which `foreachBatch` starts, for example) gives its callers access to all objects in its pool. `PythonCalls.java` is
+the client.
 """
 
 import os
@@ -57,6 +58,7 @@ def answer(failed: Callable[[BaseException], Any], serve: Any, *arguments: Any) 
         value = serve(*arguments)
     except BaseException as error:  # noqa: BLE001 (py4j must not see an exception)
         value = failed(error)
-    # The JVM refers to an object by an id that is valid as long as Python holds the object.
+    # The JVM refers to an object by an id, which is only valid as long as Python holds the object. So the value is kept
+    # until the next answer of this thread.
     _answered.value = value
     return value

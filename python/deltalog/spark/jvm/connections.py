@@ -1,8 +1,8 @@
-"""Connections to the JVM where PySpark does not pin threads (`PYSPARK_PIN_THREAD=false`).
+"""Connections to the JVM if PySpark does not pin threads (`PYSPARK_PIN_THREAD=false`).
 
-Each connection has a thread of the JVM, and py4j takes any free one for each call. Job tags and the active session
-belong to such a thread, so some work needs the same thread for all its calls. For the duration of such work, this
-module gives a Python thread its own connection. The program's other calls are not affected.
+Each connection belongs to a thread of the JVM, and py4j uses any free connection for a call. Job tags and the active
+session belong to such a thread, so some work needs the same thread for all its calls. For the duration of such work,
+this module gives a Python thread its own connection. The program's other calls are not affected.
 """
 
 import threading
@@ -17,14 +17,14 @@ _lock = threading.Lock()
 
 
 class _Own(threading.local):
-    """The own connection of a thread, and whether it is free, which means that no call is using it."""
+    """A thread's own connection, and whether it is free, which means that no call is using it."""
 
     connection: Any = None
     is_free = False
 
 
 class ThreadClient(GatewayClient):  # type: ignore[misc]
-    """The client of py4j for threads that are not pinned, which PySpark has made."""
+    """PySpark's py4j client for threads that are not pinned, extended so that a thread can have its own connection."""
 
     _own: _Own
 
@@ -41,8 +41,8 @@ class ThreadClient(GatewayClient):  # type: ignore[misc]
         if own.connection is not None:
             yield
             return
-        # Opens a new connection. A free one may have been closed, and if its first call failed, it could not be
-        # repeated on another one.
+        # Opens a new connection. An existing one may have been closed, and a call that fails on it could not be
+        # repeated on another connection.
         own.connection, own.is_free = self._create_connection(), True
         try:
             yield
@@ -53,7 +53,9 @@ class ThreadClient(GatewayClient):  # type: ignore[misc]
                 self._give_back_connection(connection)
 
     def garbage_collect_object(self, target_id: str) -> None:
-        """Python may collect garbage at any time, even while the JVM does not listen on the thread's connection."""
+        """Releases an object of the JVM, but not on the thread's own connection. Python may collect garbage at any
+        time, even while the JVM does not listen on that connection.
+        """
         own = self._own
         was_free, own.is_free = own.is_free, False
         try:

@@ -1,4 +1,4 @@
-"""Conversions between Python and the JVM of a session."""
+"""Access to the JVM of a session: its classes and methods, and conversions of values."""
 
 import functools
 import weakref

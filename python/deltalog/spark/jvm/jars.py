@@ -47,7 +47,7 @@ def _newest() -> Path:
 
 @functools.lru_cache(maxsize=1)
 def driver_classes(gateway: Any) -> Any:
-    """Returns the `DriverClasses` of a JVM, with which Python finds classes in the driver and gives the driver a jar.
+    """Returns the `DriverClasses` object of a JVM. Python uses it to find classes in the driver, and to add a jar.
 
     Each JVM has only one such object, because py4j confuses classes with the same name. If the driver has already
     loaded this package's classes, its copy is used, because a sidecar may have used that copy in the same thread.
@@ -87,21 +87,22 @@ def load(classes: Any, spark_version: str) -> str:
             "restart the JVM (end the application or restart the notebook's cluster), and then call enable again"
         )
     jar = str(classes.jar())
-    if classes.type("DeltalogSource") is None:  # The JVM has determined once which groups are incomplete.
+    if classes.type("DeltalogSource") is None:  # `DriverClasses` knows which feature groups are incomplete.
         raise ClassesError(f"missing: {_lost(classes, jar)[_READ]}")
     return jar
 
 
 def _lost(classes: Any, jar: str) -> dict[str, str]:
-    """For each group of features, returns what the group needs but this build of Spark lacks."""
+    """Returns, for each feature group that cannot be used, the symbols that this build of Spark lacks."""
     return dict(line.split(": ", 1) for line in str(classes.missing(jar)).splitlines())
 
 
 def _fitting(classes: Any, spark_version: str) -> str:
     """Returns the jar for the minor release of Spark if it fits, or else the newest jar if it fits.
 
-    The JVM checks them for builds of Spark for which they were not compiled, such as a newer patch release. If neither
-    fits completely, a jar that supports reading is accepted, and a warning names the missing symbols.
+    The JVM checks whether a jar fits, because this build of Spark, such as a newer patch release, may differ from the
+    one for which the jar was compiled. If neither jar fits completely, a jar that supports reading is accepted, and a
+    warning names the missing symbols.
     """
     jars, newest = _releases(), _newest()
     own = jars.get(_minor(spark_version), newest)

@@ -2,8 +2,9 @@
 hint.
 
 Spark's error for a missing data file contains a path but no table. The Java classes of this package report faults
-of deletion vectors as `FileFault`. This module remembers the versions of tables that were planned last. A file
-below a root of one of them belongs to its table. Errors about other paths are left unchanged.
+of deletion vectors as `FileFault`. To find the table of a file, this module remembers the versions that were planned
+last. A file belongs to the table of such a version if it is below one of the version's roots. Errors about missing
+files elsewhere are left unchanged.
 """
 
 import threading
@@ -27,7 +28,7 @@ _HINT = (
     "read a newer version, or restore the file"
 )
 _HINT_OF_STREAMS = (
-    "it was vacuumed or deleted before the stream has read it: restore the file, or begin with a new checkpoint; keep "
+    "it was vacuumed or deleted before the stream read it: restore the file, or begin with a new checkpoint; keep "
     "files longer than streams pause (delta.deletedFileRetentionDuration, and the retention of VACUUM)"
 )
 
@@ -50,7 +51,9 @@ def remember(table: TableVersion, *, is_stream: bool = False) -> None:
 
 
 def error_of(java_exception: Any) -> DeltaError | None:
-    """Returns the error for a Java exception about a file of a planned snapshot; None for other exceptions."""
+    """Returns the error for a Java exception about a data file. Returns None for other exceptions, and for a missing
+    file of an unknown table.
+    """
     from py4j.java_gateway import is_instance_of
     from pyspark import SparkContext
 
@@ -76,7 +79,7 @@ def _missing(path: str) -> MissingFileError | None:
 
 
 def _fault(fault: Any) -> DeltaError:
-    """Returns the error for a `FileFault`. Its message is complete even if the table is unknown."""
+    """Returns the error for a `FileFault`. If the table is unknown, the error only names the file."""
     kind: type[DeltaError] = getattr(errors, fault.kind())
     hint, path = fault.hint(), fault.dataFile()
     table = _version_with(unescaped(path))
@@ -97,7 +100,8 @@ def _located(kind: type[_Error], message: str, hint: str | None, table: TableVer
 def _version_with(path: str) -> TableVersion | None:
     """Returns the planned version to which `path` belongs, or None.
 
-    If several versions were planned, this is the latest one that lists the file.
+    If several versions were planned, this is the latest one that lists the file. If none lists it, this is the latest
+    one with the file in the table's own directory.
     """
     with _lock:
         planned = list(reversed(_planned))

@@ -24,13 +24,14 @@ def file_format(
     is_for_statement: bool = False,
     is_stream: bool = False,
 ) -> dict[str, Any] | None:
-    """Describes the format with which the files are read; None if Spark's own Parquet format is enough.
+    """Describes the format that reads the files. Returns None if Spark's own Parquet format is enough.
 
-    For a statement that changes rows, `_metadata` has the number of each file, and any file may have deleted rows.
+    With `is_for_statement`, the format adds the number of each file to `_metadata`, and skips deleted rows even if the
+    table does not have the feature `deletionVectors`.
     """
     _check_variants(session, snapshot)
     mapping = snapshot.column_mapping_mode
-    # Any version of a change data feed or of a stream may have vectors.
+    # Any version of a change data feed or of a stream may have deletion vectors.
     has_vectors = (
         is_change_feed
         or is_for_statement
@@ -88,7 +89,7 @@ def _read_as(snapshot: Snapshot) -> list[dict[str, Any]]:
 
 
 def _kind_read(field: dict[str, Any]) -> Any:
-    """Returns the type in which Spark must read the column; None if it is the column's own type."""
+    """Returns the type in which Spark must read the column, which may be its own type; None if there is none."""
     changes = field.get("metadata", {}).get(_CHANGES, [])
     narrow = {
         change.get("fieldPath", "")
@@ -99,9 +100,9 @@ def _kind_read(field: dict[str, Any]) -> Any:
 
 
 def _read_within(kind: Any, path: str, narrow: set[str]) -> Any:
-    """Does the same for a nested part of a column, at `path`.
+    """Does the same as `_kind_read` for the part of the column at `path`, which is empty for the whole column.
 
-    `narrow` contains the paths of decimals that were short integers.
+    `kind` is the type of this part. `narrow` contains the paths of decimals that were short integers.
     """
     if isinstance(kind, str):
         return _decimal_read(kind) if path in narrow and kind.startswith("decimal") else kind

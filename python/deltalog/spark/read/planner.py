@@ -303,7 +303,7 @@ def key_of(text: str) -> PlannerKey:
 
 
 def batch_key(table: TableVersion, batch: Batch) -> str:
-    """Returns the key of a planner without creating the planner."""
+    """Returns the key of a batch's planner without creating the planner."""
     return json.dumps(batch_parts(table, batch))
 
 

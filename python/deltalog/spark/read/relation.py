@@ -32,7 +32,7 @@ def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
 
 
 def opened(jvm: Jvm, session: Any, options: Options, location: Location) -> Snapshot:
-    """Does the same as `opened`, for a location and options that were already checked."""
+    """Does the same as `open_snapshot`, for a location and options that were already checked."""
     version, timestamp_ms = _version(options), _timestamp(jvm, session, options)
     return Snapshot.open(
         location.uri,
@@ -148,7 +148,7 @@ def check_expected_schema(snapshot: Snapshot, expected: Any) -> None:
 
 
 def check_expected_columns(snapshot: Snapshot, expected: str) -> None:
-    """Does the same for a schema as JSON."""
+    """Does the same as `check_expected_schema`, for a schema in JSON."""
     wanted, actual = bare_columns(expected), bare_columns(snapshot.schema_json)
     if sorted(wanted, key=str) != sorted(actual, key=str):
         raise InvalidArgumentError(
@@ -182,7 +182,7 @@ def bound_of(jvm: Jvm, session: Any, options: Options, end: str) -> tuple[int | 
 
 
 def _timestamp(jvm: Jvm, session: Any, options: Options) -> int | None:
-    # Set for TIMESTAMP AS OF, whose expression Spark has evaluated.
+    # Java sets this option for TIMESTAMP AS OF, after Spark has evaluated the expression, and for `/path@<time>`.
     micros = options.values.get("timestampasofmicros")
     text = options.values.get("timestampasof")
     if micros is None and text is None:
@@ -195,7 +195,7 @@ def _timestamp(jvm: Jvm, session: Any, options: Options) -> int | None:
 
 
 def _milliseconds(jvm: Jvm, session: Any, name: str, text: str) -> int:
-    """Parses a timestamp as Spark does. Without a time zone, it is in the session's."""
+    """Parses a timestamp as Spark does. A timestamp without a time zone is in the session's time zone."""
     zone = jvm.java("java.time.ZoneId").of(session.sessionState().conf().sessionLocalTimeZone())
     utf8 = jvm.java("org.apache.spark.unsafe.types.UTF8String").fromString(text)
     parsed = jvm.java("org.apache.spark.sql.catalyst.util.DateTimeUtils").stringToTimestamp(utf8, zone)

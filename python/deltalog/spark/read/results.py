@@ -72,7 +72,7 @@ def row(schema: StructType, values: dict[str, Any]) -> tuple[Any, ...]:
 def _field_value(field: StructField, value: Any) -> Any:
     """Converts a value to the type of its column.
 
-    A commitInfo may have any values. A value of another type is converted to a string or dropped.
+    A commitInfo may contain values of any type. A value of the wrong type is converted to a string or dropped.
     """
     if value is None:
         return None

@@ -1,8 +1,8 @@
-"""Executes `ALTER TABLE` and `COMMENT ON`: converts Spark's changes of a table to changes of the core, in one commit.
+"""Executes `ALTER TABLE` and `COMMENT ON`: converts Spark's table changes to `TableChange`, and commits them once.
 
-A statement with changes of several kinds is refused, because it would need several commits. `REPLACE COLUMNS` arrives
-as the removal of all columns and the addition of new ones, but is one change: columns that have the same name before
-and after are the same columns.
+A statement that mixes several kinds of changes is refused, because it would need several commits. Spark passes
+`REPLACE COLUMNS` as a removal of all columns followed by an addition of new ones, but it counts as one change: columns
+that have the same name before and after are the same columns.
 """
 
 import functools
@@ -159,7 +159,9 @@ def _widen_column(changes: list[Any]) -> TableChange:
     change = _one(changes)
     kind = json.loads(change.newDataType().json())
     if not isinstance(kind, str):
-        raise UnsupportedFeatureError("the type of a nested column is changed field by field")
+        raise UnsupportedFeatureError(
+            "the type of a nested column cannot be changed as a whole: change its fields one by one"
+        )
     return TableChange.widen_column(_path(change.fieldNames()), kind)
 
 
@@ -183,7 +185,7 @@ def _add_constraint(changes: list[Any]) -> TableChange:
     constraint = _one(changes).constraint()
     if _kind(constraint) != "Check":
         raise UnsupportedFeatureError(
-            f"a constraint of the kind {_kind(constraint)} is not supported by deltalog: a Delta table has CHECK "
+            f"a constraint of the kind {_kind(constraint)} is not supported by deltalog: Delta tables only have CHECK "
             "constraints"
         )
     return TableChange.add_constraints([(str(constraint.name()), str(constraint.predicateSql()))])

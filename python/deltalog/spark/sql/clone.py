@@ -2,10 +2,10 @@
 
 ```text
 core: which files are copied ──► Spark: each task copies some of them ──► core: files of vectors, one commit
-                                                     told: number, what is unique in the name, size
+                           reported for each file: its number, the unique part of its new name, its size
 ```
 
-- The driver copies small amounts of data itself, with the core's own clients of the stores (`division`).
+- The driver copies small amounts of data itself, with the core's own clients for the stores (`division`).
 - Files are copied byte by byte, so it does not matter whether Spark could read them.
 """
 
@@ -48,7 +48,7 @@ _COLUMNS = {
     "copied_files_size": "copiedFilesSize",
 }
 CLONED = StructType([StructField(name, LongType()) for name in _COLUMNS])
-# The modes, as in the first words of the statement, with the names that the core uses.
+# The names that the core uses for the modes, by the first words of the statement.
 _MODES = {"create": "error", "create if not exists": "ignore", "create or replace": "overwrite"}
 _PATH = re.compile(r"/|\.\.?/|[A-Za-z][A-Za-z0-9+.-]*:/")
 _QUOTED_PATH = re.compile(r"(?:deltalog|delta)\.`((?:[^`]|``)*/(?:[^`]|``)*)`", re.IGNORECASE)
@@ -118,8 +118,8 @@ def cloned(
         identifier = qualified(jvm, session, request.target)
         # `ignore` only applies to an existing entry: a table at the location without an entry is not the target.
         mode = "error" if mode == "ignore" else mode
-        # This is called even if the result is not needed, because it raises an error, before files are copied, if the
-        # database does not exist.
+        # This is called even if the result is not needed: if the database does not exist, it raises an error before any
+        # files are copied.
         default = default_path(jvm, session, identifier)
         path = request.location or default
     location = location_of(jvm, session, Options({**request.store, "path": path}))
@@ -154,7 +154,7 @@ def _copied(
     if reason is not None:
         _log.info("%s: the driver copies the files of %s: %s", uri, source.uri, reason)
         return plan.execute()
-    # Errors of tasks about a file are then reported as errors about the source.
+    # If a task fails because of a file, the error can then name the source table.
     file_errors.remember(TableVersion.of(source))
     with running_write(session) as running, running.tagging():
         tasks = plan.tasks(session.sparkContext().defaultParallelism())

@@ -1,7 +1,7 @@
 """The commands of `DeltaTable`, which act on a snapshot.
 
 A classic session calls them directly. Under Spark Connect they are sent to the server (`connect/exchange.py`), which
-may execute a command twice. So if a command that changes a table is repeated, it changes nothing.
+may execute a command twice. So a command that changes a table has no further effect if it is repeated.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Executes CONVERT on Spark. The driver lists the directory and reads the footers with the core's own client of the
+"""Executes CONVERT on Spark. The driver lists the directory and reads the footers with the core's own client for the
 store.
 
 For a table of the session catalog, the catalog defines its columns and partitions, and Spark lists its files. The Delta
@@ -40,7 +40,8 @@ _NAMED = 10
 # Options that do not affect how the files of a table are read.
 _HARMLESS = ("compression", "mergeschema", "parquet.compression", "path", "serialization.format")
 _HIVE = "spark.sql.hive.convertMetastoreParquet"
-# Spark decodes each byte that is not ASCII as a separate character, while the core decodes such bytes as UTF-8.
+# Matches an escaped byte that is not ASCII. Spark decodes each of these bytes as a separate character, while the core
+# decodes them as UTF-8.
 _NOT_ASCII = re.compile("%[89A-Fa-f][0-9A-Fa-f]")
 _log = logging.getLogger("deltalog.spark")
 
@@ -175,13 +176,14 @@ def converted(
 ) -> list[Any]:
     """Converts a directory of Parquet files to a table. Returns a row of `CONVERTED`.
 
-    If the directory is already a Delta table, this only logs a message, as in the JVM connector.
+    If the directory is already a Delta table, no file is converted and a message is logged, as in the JVM connector;
+    `entry` becomes the entry of this table.
 
     Args:
         directory: the directory.
         entry: the directory's entry in the session catalog, which defines the columns, and becomes the entry of a Delta
             table.
-        defaults: properties of the table, unless the entry has them.
+        defaults: the default properties of the table. The properties of the entry take precedence.
         statistics: whether minima, maxima and NULL counts are collected in addition to row counts.
         dry_run: whether nothing is committed.
     """
@@ -203,7 +205,7 @@ def converted(
     is_table = plan is None or (version is None and not dry_run)
     if is_table:
         _log.warning(
-            "%s is a Delta table already, whose log says which rows it has: no file is converted", uri
+            "%s is already a Delta table, and its log determines its rows: no file is converted", uri
         )
     if entry is not None and not entry.is_ours and not dry_run:
         entry.convert(uri, version)

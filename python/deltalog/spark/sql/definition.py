@@ -1,4 +1,4 @@
-"""Parses definitions of tables in statements: the description of a CREATE or REPLACE by `TableDefinition.java`."""
+"""Parses the definition of a table that `TableDefinition.java` writes for a CREATE, a REPLACE or `saveAsTable`."""
 
 import json
 from typing import Any, NamedTuple
@@ -69,7 +69,7 @@ class Definition(NamedTuple):
         )
 
     def with_defaults(self, defaults: dict[str, str]) -> "Definition":
-        """Returns the definition with additional properties, which `defaults_of` has returned for the session."""
+        """Returns the definition with the session's default properties, for properties that it does not set itself."""
         return self._replace(properties=with_defaults(self.properties, defaults))
 
     @property

@@ -20,7 +20,7 @@ class PlannedColumn(NamedTuple):
     is_json: bool
     nullable: bool
     metadata: str
-    """JSON, with Spark's names."""
+    """The metadata as JSON, with Spark's names for the keys."""
 
 
 class TablePlan(NamedTuple):
@@ -38,7 +38,7 @@ class TablePlan(NamedTuple):
 
 
 def parsed_type(jvm: Jvm, session: Any, text: str) -> str:
-    """Returns the JSON of a type, which is given as SQL text."""
+    """Parses a type that is given as SQL text, and returns it as JSON."""
     return str(jvm.new("DefinitionPlans", session).type(text))
 
 

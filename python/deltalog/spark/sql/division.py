@@ -1,6 +1,6 @@
 """Decides whether the driver or the executors move the data of statements such as OPTIMIZE and CLONE.
 
-- A job takes about a second before its first row is written, and Spark's reader and writer take more time for a row
+- A job takes about a second before its first row is written, and Spark's reader and writer take more time per row
   than the core. So the driver handles small amounts of data, and everything in local mode, where the tasks run in the
   driver. `spark.deltalog.minSizeForExecutors` changes the limit.
 - The driver also handles data in stores that the tasks cannot access.
@@ -36,7 +36,7 @@ def reason_for_driver(jvm: Jvm, session: Any, size: int, places: Iterable[Locati
 
 
 def least_size(jvm: Jvm, session: Any) -> int | None:
-    """Returns the minimum size of data that executors move; None in local mode, unless the setting is made."""
+    """Returns the minimum size of data that executors move; None in local mode, unless it is set."""
     text = session.conf().get(MIN_SIZE, "")
     if not text.strip():
         return None if session.sparkContext().isLocal() else _MIN_BYTES

@@ -1,4 +1,4 @@
-"""Creates entries of the session catalog, after their tables exist."""
+"""Creates entries in the session catalog for tables that already exist."""
 
 import json
 from collections.abc import Iterator, Mapping

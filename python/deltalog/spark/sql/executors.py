@@ -1,4 +1,4 @@
-"""Runs OPTIMIZE and REORG with files that the tasks of Spark write.
+"""Runs OPTIMIZE and REORG. Spark's tasks write the new files.
 
 ```text
 core: bins of old files ──► Spark: one task for each new file, which has the rows ──► core: one commit for each batch
@@ -66,7 +66,7 @@ class Executors(NamedTuple):
         z_order: tuple[Sequence[str], str] | None = None,
         full: bool = False,
     ) -> dict[str, Any]:
-        """Carries out an OPTIMIZE or REORG: combines small files, rewrites files without deleted data, orders rows
+        """Carries out an OPTIMIZE or REORG: combines small files, rewrites files to remove deleted data, orders rows
         along a curve, or clusters new files or all files of a clustered table. Returns the metrics.
         """
         plan = SparkOptimize.begin(snapshot, predicate, purges, commit, self.target_size(), z_order, full)
@@ -81,7 +81,7 @@ class Executors(NamedTuple):
         metrics, _ = plan.finish()
         if metrics["numBinsGivenUp"]:
             _log.warning(
-                "%s v%d: %s leaves %d of its bins as they were, because other writers have changed their rows; "
+                "%s v%d: %s did not rewrite %d of its bins, because other writers changed their rows; "
                 "run it again when fewer statements change the table",
                 snapshot.uri,
                 snapshot.version,
@@ -98,7 +98,7 @@ class Executors(NamedTuple):
         return Settings.of(self.jvm, self.session).size(MAX_FILE_SIZE, least=1)
 
     def _reason_for_driver(self, snapshot: Snapshot, plan: SparkOptimize) -> str | None:
-        """Returns the reason why the driver writes the files; None if the tasks of Spark do."""
+        """Returns the reason why the driver writes the files; None if Spark's tasks write them."""
         if plan.bins == 0:
             return "there is nothing to do"
         reason = reason_for_driver(self.jvm, self.session, plan.bytes, [last_location(snapshot.uri)])

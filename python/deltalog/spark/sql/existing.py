@@ -4,8 +4,8 @@
   as the table's properties.
 - If there are files without a table, the statement is refused, as by the JVM connector: the files would be in the
   directory of a table that does not contain them, and its VACUUM would delete them. Hidden files (`_…`, `.…`), such as
-  a log without a commit, are ignored. A failed CREATE TABLE AS SELECT deletes its files. If it was interrupted, it may
-  have left files with some of the rows.
+  a log without a commit, are ignored. An interrupted CREATE TABLE AS SELECT may have left such files, with some of the
+  rows; one that fails deletes its files.
 """
 
 import json
@@ -25,8 +25,8 @@ _OF_OLD_ROWS = "EXISTS_DEFAULT"
 
 
 def check_vacant(jvm: Jvm, session: Any, location: Location, name: str) -> None:
-    """Raises an error if there are files at the location of a new table. An existing table is no error in this
-    function.
+    """Raises an error if there are files at the location of a new table. Does nothing if there is already a Delta table
+    at the location.
     """
     if location.obstacle is not None:
         return  # Hadoop cannot list this location.

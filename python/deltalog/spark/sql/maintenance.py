@@ -1,6 +1,6 @@
-"""Executes OPTIMIZE, REORG, RESTORE, FSCK and the statistics of files on Spark.
+"""Executes OPTIMIZE, REORG, RESTORE and FSCK on Spark, and recomputes the statistics of files.
 
-The driver reads and writes the files with the core's own client of the store. For large tables, executors carry out
+The driver reads and writes the files with the core's own client for the store. For large tables, executors carry out
 OPTIMIZE and REORG (`executors`).
 """
 
@@ -141,8 +141,9 @@ def optimized(
     dry_run: bool = False,
     executors: Executors | None = None,
 ) -> list[Any]:
-    """Combines small files, rewrites files without deleted rows and dropped columns, or orders all rows by columns. In
-    a clustered table, new files are clustered, or all files with `full`.
+    """Combines small files, rewrites files to remove deleted rows and dropped columns, or orders all rows by columns.
+
+    In a clustered table, new files are clustered, or all files if `full` is true.
 
     Executors write the files if there are executors and the files are large enough.
 
@@ -181,8 +182,8 @@ def restored(
 
     Args:
         snapshot: the newest version.
-        version: the version.
-        timestamp_ms: the time, in milliseconds since the epoch.
+        version: the number of the version to restore; None if a time is given.
+        timestamp_ms: the time, in milliseconds since the epoch; None if a version is given.
         timestamp: the time as the user has written it.
         user_metadata: the user's comment on the commit.
         ignore_missing_files: whether files that no longer exist are left out.
@@ -199,7 +200,10 @@ def restored(
 
 
 def checked(snapshot: Snapshot, level: str) -> list[dict[str, Any]]:
-    """Checks the files of a version. Returns the values of `CHECKED` by their names; times are in milliseconds."""
+    """Checks the files of a version.
+
+    Returns, for each problem, the values of `CHECKED` by name. Times are in milliseconds.
+    """
     import pyarrow
 
     table = pyarrow.table(check_files(snapshot, level))
@@ -259,7 +263,7 @@ def _values(schema: StructType, metrics: dict[str, Any]) -> list[Any]:
 
 
 def row_of(schema: StructType, values: Sequence[Any]) -> tuple[Any, ...]:
-    """Returns values as a row. A Connect client does not accept lists, which JSON has, for rows within rows."""
+    """Returns values as a row. Nested lists become tuples, because a Connect client does not accept lists as rows."""
     return tuple(
         row_of(field.dataType, value)
         if isinstance(field.dataType, StructType) and value is not None

@@ -95,7 +95,7 @@ class Procedure(NamedTuple):
     """Whether the first parameter is a directory. If so, the function gets a `Place`."""
 
     def to_json(self) -> str:
-        """Returns the procedure as `DeltalogProcedure.java` reads it."""
+        """Returns the description of the procedure for `DeltalogProcedure.java`."""
         first = _DIRECTORY if self.is_for_directory else _TABLE
         parameters = [parameter._asdict() for parameter in (first, *self.parameters)]
         return json.dumps(
@@ -199,7 +199,8 @@ def _vacuum(
     is_lite = vacuum.is_lite(mode, settings.boolean(vacuum.LITE) is True and inventory is None)
     if is_lite and inventory is not None:
         raise InvalidArgumentError(
-            "an inventory stands for a listing of all files: it cannot be used with LITE"
+            "an inventory replaces the listing of all files, so it cannot be used with LITE: use FULL, or leave the "
+            "inventory out"
         )
     rows = None if inventory is None else vacuum.inventory_of(target.session, inventory)
     plan = vacuum.plan(
@@ -423,13 +424,13 @@ PROCEDURES = {
         ),
         Procedure(
             "optimize",
-            "Makes fewer, larger files of small ones, clusters new files of a clustered table, or orders all rows by "
-            "columns. Returns the table's path and the metrics.",
+            "Combines small files into fewer, larger ones, clusters new files of a clustered table, or orders all rows "
+            "by columns. Returns the table's path and the metrics.",
             [
                 Parameter(
                     "predicate",
                     "STRING",
-                    "which partitions, as SQL on partition columns; all by default",
+                    "an SQL condition on partition columns that selects partitions; all by default",
                     "NULL",
                 ),
                 Parameter("dry_run", "BOOLEAN", "write nothing, and return what would be done", "false"),
@@ -446,12 +447,12 @@ PROCEDURES = {
         ),
         Procedure(
             "reorg",
-            "Rewrites files without deleted rows and dropped columns. Returns the table's path and the metrics.",
+            "Rewrites files to remove deleted rows and dropped columns. Returns the table's path and the metrics.",
             [
                 Parameter(
                     "predicate",
                     "STRING",
-                    "which partitions, as SQL on partition columns; all by default",
+                    "an SQL condition on partition columns that selects partitions; all by default",
                     "NULL",
                 ),
                 Parameter("apply", "STRING", "what to do: PURGE", "'PURGE'"),
@@ -467,7 +468,7 @@ PROCEDURES = {
                 Parameter(
                     "predicate",
                     "STRING",
-                    "which partitions, as SQL on partition columns; all by default",
+                    "an SQL condition on partition columns that selects partitions; all by default",
                     "NULL",
                 ),
                 Parameter("all_files", "BOOLEAN", "compute statistics for all files", "false"),

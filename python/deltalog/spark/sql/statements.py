@@ -102,7 +102,7 @@ def create_as_select(jvm: Jvm, session: Any, definition: Definition, data: Any, 
         if replacing.replace(jvm, session, data, placed, entry.location, overwrites=True):
             entry.add(None, options)
             return
-        # If another writer creates the table in the meantime, its table is not overwritten.
+        # The table does not exist. If another writer creates it in the meantime, that table is not overwritten.
         options, save_mode = options.without_replacing(), "ErrorIfExists"
     options.check_write()
     if definition.mode == "create":

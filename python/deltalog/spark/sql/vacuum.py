@@ -1,4 +1,4 @@
-"""Executes VACUUM on Spark. The driver lists and deletes the files with the core's own client of the store."""
+"""Executes VACUUM on Spark. The driver lists and deletes the files with the core's own client for the store."""
 
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote

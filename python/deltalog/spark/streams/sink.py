@@ -3,11 +3,11 @@
 - Each commit records the id of the query and the number of the batch (protocol: "Transaction Identifiers"). A batch
   that the table has already recorded is not written again. This is checked before any row is computed, and again by
   the commit.
-- The output mode `append` adds the rows, `complete` replaces all rows of the table. The rows are computed by Spark's
-  plan of the batch, which keeps its state, watermark and metrics.
+- The output mode `append` adds the rows, and `complete` replaces all rows of the table. Spark's own plan of the batch
+  computes the rows, so that the query keeps its state, watermark and metrics.
 - If the query reads the table that it writes to, each batch is based on the newest version and conflicts with every
-  concurrent change of its rows, as in the JVM connector. Other batches are blind appends, which never conflict with
-  other appends.
+  concurrent change of the table's rows, as in the JVM connector. Other batches are blind appends, which never conflict
+  with other appends.
 - After a query was stopped, nothing is committed. The files of a failed batch are deleted.
 """
 
@@ -45,7 +45,7 @@ class Stream(NamedTuple):
     mode: str
     """The name of Spark's `OutputMode`."""
     partition_by: list[str]
-    """The columns that the user passed to `partitionBy`; empty without it."""
+    """The columns that the user passed to `partitionBy`; empty if the user did not call it."""
     is_adaptive: bool
     """Whether adaptive query execution is enabled in the session that started the stream."""
 
@@ -153,7 +153,8 @@ def write(jvm: Jvm, session: Any, options: Options, rows: Any, batch: Batch, sin
     computed = sink.rows(rows, is_shuffled)
     request = request._replace(rows=computed, session=computed.sparkSession())
     try:
-        # If the job shuffles rows, Spark adapts its plan, and shows the adapted plan only as part of an execution.
+        # If the job shuffles rows, Spark adapts its plan. The job then gets its own execution, because Spark shows an
+        # adapted plan only as part of one.
         run(
             request,
             pending,

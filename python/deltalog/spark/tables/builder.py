@@ -31,7 +31,7 @@ _START, _STEP, _EXPLICIT = "identity.start", "identity.step", "identity.allowExp
 
 @dataclass
 class IdentityGenerator:
-    """How the values of an identity column are generated."""
+    """The first value of an identity column, and the step between its values."""
 
     start: int = 1
     step: int = 1

@@ -34,8 +34,8 @@ class Clones(TableHandle):
         table.
 
         Args:
-            target: the path of the clone, deltalog.`/path`, or a name in the session catalog; under Spark Connect a
-                path.
+            target: the path of the clone, deltalog.`/path`, or a name in the session catalog. Under Spark Connect, a
+                name requires a server that uses deltalog's catalog.
             isShallow: whether the clone refers to the files of this table instead of copying them.
             replace: whether an existing table at the clone's location is replaced.
             properties: properties of the clone, which take precedence over the properties of this table.
@@ -65,7 +65,7 @@ class Clones(TableHandle):
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> _Table:
-        """Clones, like `clone`, the version that was the newest at the given time."""
+        """Clones the version that was the newest at the given time, as `clone` does."""
         if timestamp is None:
             raise InvalidArgumentError("the time must be a string such as '2025-01-31 12:00:00'")
         return self._cloned(target, isShallow, replace, properties, timestamp=timestamp)
@@ -125,8 +125,8 @@ class Clones(TableHandle):
         return self._clone_at(place_of_name(self._spark, target)[0] if path is None else path, is_shallow)
 
     def _check_nameable(self, target: str) -> None:
-        """Raises an error for a target in the catalog whose entry could not record how the store of the clone is
-        accessed.
+        """Raises an error if this table was opened with options for its store, because the catalog entry of a clone
+        cannot record them.
         """
         if self._reached_by():
             raise UnsupportedFeatureError(

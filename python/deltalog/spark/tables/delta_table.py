@@ -110,7 +110,8 @@ class DeltaTable(Maintenance, Clones):
 
         Args:
             sparkSession: the session.
-            identifier: parquet.`/path`; in classic sessions also the name of a table.
+            identifier: parquet.`/path`, or the name of a table. Under Spark Connect, a name requires a server that uses
+                deltalog's catalog.
             partitionSchema: the partition columns with their types; without it, they are taken from the names of the
                 directories, and their types are inferred.
         """
@@ -188,7 +189,7 @@ class DeltaTable(Maintenance, Clones):
 
     @raises_pyspark_errors
     def merge(self, source: DataFrame, condition: Condition) -> DeltaMergeBuilder:
-        """Begins a merge with the rows of `source`, matched by `condition`, which `execute()` carries out.
+        """Begins a merge with `source`; `condition` determines which rows match. `execute()` carries out the merge.
 
         Give both sides names: `table.alias("t").merge(frame.alias("s"), "t.id = s.id")`.
         """

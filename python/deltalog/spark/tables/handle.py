@@ -20,7 +20,7 @@ from deltalog.spark.write.record import USER_METADATA
 
 
 class TableHandle:
-    """A table of a session, by its location."""
+    """A table in a session, identified by its location."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class TableHandle:
     def _ask(self, command: str, **arguments: Any) -> Any:
         """Returns the result of a command on the newest version.
 
-        A Connect client may have no access to the table's files, so there the server executes the command.
+        Under Spark Connect, the server executes it, because the client may have no access to the table's files.
         """
         if not is_connect(self._spark):
             return commands.answer(self._newest(), command, arguments)

@@ -32,12 +32,13 @@ class Maintenance(TableHandle):
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:  # noqa: N802, N803
         """Upgrades the protocol to at least these versions, with all features that they imply.
 
-        The protocol is never lowered. Versions 3 and 7 list their features: setting these versions alone changes
-        nothing; use `addFeatureSupport` to add a feature.
+        The protocol is never lowered. Reader version 3 and writer version 7 imply no features: tables with these
+        versions list their features by name. So setting these versions alone changes nothing; use `addFeatureSupport`
+        to add a feature.
 
         Raises:
             InvalidArgumentError: the protocol has no such version.
-            UnsupportedFeatureError: a feature cannot be written.
+            UnsupportedFeatureError: deltalog cannot write tables with one of the features.
         """
         for name, version in (("readerVersion", readerVersion), ("writerVersion", writerVersion)):
             if not isinstance(version, int) or isinstance(version, bool):
@@ -50,7 +51,7 @@ class Maintenance(TableHandle):
 
         Raises:
             InvalidArgumentError: there is no such feature.
-            UnsupportedFeatureError: the feature cannot be written.
+            UnsupportedFeatureError: deltalog cannot write tables with this feature.
         """
         self._change("addFeature", feature=_feature(featureName))
 
@@ -73,8 +74,8 @@ class Maintenance(TableHandle):
         """Deletes the files that the table no longer needs, as Python's `DeltaTable.vacuum` does.
 
         A retention that is shorter than the table's is refused unless
-        `spark.databricks.delta.retentionDurationCheck.enabled` is false. The driver lists and deletes the files;
-        `VACUUM ... DRY RUN` shows them. Returns an empty DataFrame.
+        `spark.databricks.delta.retentionDurationCheck.enabled` is false. The driver lists and deletes the files.
+        `VACUUM ... DRY RUN` shows the files without deleting them. Returns an empty DataFrame.
         """
         enforces = str(self._spark.conf.get(CHECK, "true")).strip().lower() != "false"
         self._change("vacuum", retention_hours=retentionHours, enforces_retention=enforces)
@@ -206,15 +207,15 @@ class DeltaOptimizeBuilder:
     def executeCompaction(self, *, full: bool = False) -> DataFrame:  # noqa: N802
         """Combines small files into fewer, larger ones. Returns the table's path and the metrics.
 
-        In a table with clustering columns, clusters the rows of new files, or of all files with `full`. Executors read
-        and write the files if their total size is 256 MiB or more. Under Spark Connect, a process of the server does
-        it.
+        In a table with clustering columns, clusters the rows of new files, or of all files if `full` is true. Executors
+        read and write the files if their total size is 256 MiB or more; otherwise, the driver does. On a Spark Connect
+        server that does not use deltalog's catalog, one Python process on the server does all the work.
         """
         return self._table._optimized(self._predicate, None, full=full)
 
     @raises_pyspark_errors
     def executeZOrderBy(self, *cols: str | list[str] | tuple[str, ...]) -> DataFrame:  # noqa: N802
-        """Orders the rows of each partition by columns, along Hilbert's curve. Returns the path and the metrics.
+        """Orders the rows of each partition by columns, along a Hilbert curve. Returns the path and the metrics.
 
         All files of the partitions are rewritten, by the executors or the driver as in `executeCompaction`.
         """

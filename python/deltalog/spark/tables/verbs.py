@@ -35,7 +35,7 @@ Changed = DataFrame | ServerTarget | Target
 
 
 def with_own_columns(spark: SparkSession, rows: DataFrame, columns_id: str) -> DataFrame:
-    """Returns a DataFrame of a table. Conditions and values of the table's statements may refer to its columns."""
+    """Returns a DataFrame with columns to which conditions and values of the table's statements may refer."""
     own = Jvm.of(spark).new("OwnColumns", columns_id)
     return DataFrame(own.shown(spark._jsparkSession, rows._jdf), spark)
 
@@ -82,8 +82,10 @@ def update(
 
 
 class DeltaMergeBuilder:
-    """A MERGE to which clauses are added, from `DeltaTable.merge`. For each row, the first clause of its kind whose
-    condition is true applies.
+    """A MERGE that `DeltaTable.merge` has begun, and to which clauses are added.
+
+    There are three kinds of clauses: for rows that match, for rows of the source without a match, and for rows of the
+    table without a match. If a kind has several clauses, the first one with a true condition applies to a row.
     """
 
     def __init__(
@@ -116,7 +118,7 @@ class DeltaMergeBuilder:
 
     @raises_pyspark_errors
     def whenMatchedUpdateAll(self, condition: Condition | None = None) -> "DeltaMergeBuilder":  # noqa: N802
-        """Sets all columns of rows that match to the source's values with the same names."""
+        """Sets all columns of rows that match to the values of the source columns with the same names."""
         return self._with(self._matched, MergeClause("update", condition))
 
     @raises_pyspark_errors
@@ -156,7 +158,7 @@ class DeltaMergeBuilder:
         return self._with(self._by_source, MergeClause("delete", condition))
 
     def _with(self, clauses: list[MergeClause], clause: MergeClause) -> "DeltaMergeBuilder":
-        """Adds a clause to the clauses of its kind; the first one whose condition is true applies."""
+        """Adds a clause to the clauses of its kind."""
         if clauses and clauses[-1].condition is None:
             refused = InvalidArgumentError(
                 f"the clause for {clauses[-1].action} has no condition, so no clause of its kind can follow it"

@@ -11,8 +11,8 @@ Without the shuffle, each task of a job writes its own file for each partition o
 An option takes precedence over the setting, and the setting over the property. Names and precedence are the same
 as in the JVM connector, and so are two more settings:
 
-- `spark.databricks.delta.optimizeWrite.binSize`: the size of a task, in MiB or with a unit (`1g`), measured as rows
-  in a shuffle. By default it is 512 MiB, four times the target size of the table's files, because rows take less space
+- `spark.databricks.delta.optimizeWrite.binSize`: the size of the rows of a task in the shuffle, in MiB or with a
+  unit (`1g`). By default it is 512 MiB, four times the target size of the table's files, because rows take less space
   in files.
 - `spark.databricks.delta.optimizeWrite.maxShufflePartitions`: the number of parts into which rows are divided by the
   values of the partition columns, 2,000 by default, and at least as many as in the session's other shuffles. If several

@@ -1,4 +1,4 @@
-"""The base of a write: the version of its own table from which its data was read, and the rows that were read.
+"""The base of a write: the version of the written table from which its data was read, and the rows that were read.
 
 A DataFrame always reads the same version of a table. If an overwrite with its rows replaced a newer version, the
 commits in between would be lost. If an append, or an overwrite of some rows, ignored these commits, it could add rows
@@ -59,7 +59,7 @@ def check_base_requested(pending: SparkWrite, uri: str, options: Options) -> Non
 
 
 class OwnRows(NamedTuple):
-    """The reads of a write from the table that it writes to."""
+    """The rows that a write reads from the table that it writes to."""
 
     base: Snapshot
     """The version on which the write is based: the oldest that was read."""
@@ -85,7 +85,7 @@ def read_before(request: WriteRequest, mode: str) -> OwnRows | None:
 
 
 def own_filters(sources: Iterable[Source], uri: str) -> list[str]:
-    """Returns the conditions of the rows that sources read of the table `uri`; an empty one for all rows."""
+    """Returns the conditions of the rows that sources read from the table `uri`; an empty condition for all rows."""
     return [filters for _, filters in _own(sources, uri)]
 
 
@@ -95,7 +95,7 @@ def is_read(sources: Iterable[Source], uri: str) -> bool:
 
 
 def own_rows(sources: Iterable[Source], uri: str, allowed_roots: list[str]) -> OwnRows | None:
-    """Returns which rows the sources read of the table `uri`; None if they do not read it."""
+    """Returns the rows that the sources read from the table `uri`; None if they do not read it."""
     own = _own(sources, uri)
     if not own:
         return None

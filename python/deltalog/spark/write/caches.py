@@ -11,5 +11,5 @@ def refresh(jvm: Jvm, session: Any, uri: str, version: int | None) -> None:
 
     `version` is the committed version, which errors then name; None if nothing was committed.
     """
-    with after_commit(uri, version, "computing cached rows again", "REFRESH TABLE does it"):
+    with after_commit(uri, version, "refreshing cached rows", "run REFRESH TABLE"):
         jvm.static("CachedTables", "refresh", session, uri)

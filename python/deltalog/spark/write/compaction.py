@@ -1,10 +1,10 @@
 """The compaction of small files after a write, if the settings of a session request it.
 
-| session setting, `spark.databricks.delta.autoCompact.…` | without it |
+| session setting, `spark.databricks.delta.autoCompact.…` | if it is not set |
 | --- | --- |
 | `enabled` | the table's properties `delta.autoOptimize.autoCompact` and `delta.autoOptimize` decide |
 | `maxFileSize`, in bytes | the table's target size |
-| `minFileSize`, in bytes | half of it |
+| `minFileSize`, in bytes | half of `maxFileSize` |
 | `minNumFiles` | 50 |
 | `maxNumModifiedPartitions` | 128 |
 
@@ -22,7 +22,7 @@ _ENABLED = {"true": True, "false": False, "auto": True, "legacy": True}
 
 
 class AutoCompaction(NamedTuple):
-    """The settings of a session; None for a setting that is not set. Sizes are in bytes."""
+    """A session's settings for the compaction. A setting that is not set is None. Sizes are in bytes."""
 
     enabled: bool | None
     max_file_size: int | None

@@ -1,4 +1,4 @@
-"""The default properties of new tables that a session defines."""
+"""The default properties that a session defines for new tables."""
 
 from deltalog.spark.write.settings import Settings
 
@@ -8,7 +8,7 @@ _DEFAULTS = "spark.databricks.delta.properties.defaults."
 def defaults_of(settings: Settings) -> dict[str, str]:
     """Returns the session's default properties of new tables.
 
-    The settings are the JVM connector's: `spark.databricks.delta.properties.defaults.appendOnly` is the property
+    The settings are the JVM connector's: `spark.databricks.delta.properties.defaults.appendOnly` sets the property
     `delta.appendOnly`.
     """
     return {

@@ -5,10 +5,10 @@
 | `mergeSchema` | `spark.databricks.delta.schema.autoMerge.enabled` | adds columns and nested fields of the data |
 | `overwriteSchema` | | gives the table the schema of the data, in the mode overwrite |
 
-Names and precedence are the same as in the JVM connector. Unlike there, `overwriteSchema` without `partitionBy`
-keeps the partition columns: an overwrite should not lose them unnoticed. A Python data source does not see the
-session's settings. The setting also applies to MERGE, as `MERGE WITH SCHEMA EVOLUTION` does for one statement;
-which columns a MERGE adds is in `MergeEvolution.java`.
+Names and precedence are the same as in the JVM connector. Unlike in the JVM connector, `overwriteSchema` without
+`partitionBy` keeps the partition columns: an overwrite should not lose them unnoticed. A Python data source does not
+see the session's settings. The setting also applies to MERGE. `MERGE WITH SCHEMA EVOLUTION` has the same effect for
+one statement. `MergeEvolution.java` decides which columns a MERGE adds.
 """
 
 import json
@@ -21,7 +21,7 @@ AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled"
 
 
 def schema_mode(options: Options, settings: Settings | None) -> str | None:
-    """Returns `merge`, `overwrite` or None, by the options and the settings of the session (None if unknown)."""
+    """Returns `merge`, `overwrite` or None. `settings` is None if the settings of the session are unknown."""
     if options.is_true("overwriteSchema"):
         return "overwrite"
     merges = options.is_true("mergeSchema")

@@ -49,7 +49,7 @@ def check_policy(settings: Settings, table: str) -> None:
 
 
 def check_partitions(pending: SparkWrite, names: list[str]) -> None:
-    """Raises an error if rows with these columns cannot be partitioned by the columns of their directories."""
+    """Raises an error if rows with these columns lack a partition column, or have only partition columns."""
     if pending.directory_columns is not None:
         return
     known, partitions = _positions(names), pending.partition_columns

@@ -64,7 +64,7 @@ class RunningWrite:
     def wait_for_tasks(self) -> None:
         """Waits until no task of the jobs runs, but not forever.
 
-        Spark reports that a job has failed while some of its tasks are still running; it has asked them to end.
+        Spark may report that a job has failed while some of its tasks, which it has asked to end, are still running.
         """
         status = self._session.sparkContext().statusTracker()
         stages = [
@@ -98,8 +98,8 @@ class RunningWrite:
     def _cancel(self) -> None:
         """Cancels the jobs of the write repeatedly until it has ended, and for a while longer.
 
-        The interrupt may arrive before a job has started, and a write may have several jobs. If it ends the thread that
-        waits for the JVM, the JVM continues: it may still be planning a job although no thread waits for it any more.
+        The interrupt may arrive before a job has started, and a write may have several jobs. If the interrupt ends the
+        thread that waits for the JVM, the JVM continues: it may still be planning a job.
         """
         end = time.monotonic() + _JOBS_START_WITHIN_SECONDS
         while self in _running or time.monotonic() < end:
@@ -143,7 +143,7 @@ _previous: Any = signal.default_int_handler
 
 
 def install() -> None:
-    """Installs our handler, which calls the current one.
+    """Installs our handler, which then calls the previous one.
 
     Does nothing outside of the main thread, because only the main thread may set a handler.
     """

@@ -118,7 +118,7 @@ def begin(request: WriteRequest, mode: str, table: TableOptions) -> SparkWrite |
 
 
 def begin_on(request: WriteRequest, mode: str, table: TableOptions, own: OwnRows | None) -> SparkWrite | None:
-    """Does the same for a write when it is known which rows of the table it reads; None if it reads none."""
+    """Does the same as `begin` for a write that reads the rows `own` of its table; `own` is None if it reads none."""
     options, settings, record = request.options, request.settings, request.record
     replaced = replaced_rows(options, settings)
     begun = SparkWrite.begin(
@@ -149,7 +149,7 @@ def run(
     *,
     is_part_of_execution: bool = False,
 ) -> int | None:
-    """Writes and commits the rows. Returns the version; None if an application has already done the write.
+    """Writes and commits the rows. Returns the version; None if the table has already recorded the write.
 
     If anything fails before the commit, the written files are deleted. `ensure_wanted` raises an exception if the write
     was stopped, and is called before the job and before the commit.

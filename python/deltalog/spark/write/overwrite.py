@@ -17,7 +17,7 @@ class Replaced(NamedTuple):
     """The rows that an overwrite replaces."""
 
     mode: str | None
-    """`static` or `dynamic`; None if neither is known."""
+    """`static` or `dynamic`; None if this is unknown."""
     where: tuple[str, str, bool] | None = None
     """The predicate of the rows, the time zone for its times without a zone, and whether new rows must meet it."""
 

@@ -48,11 +48,12 @@ def file_rows(request: WriteRequest, pending: SparkWrite) -> FileRows:
 
 
 def described(pending: SparkWrite, parts: dict[str, Any]) -> FileRows:
-    """Describes how rows are converted to the form of files, from the parts that the description has."""
+    """Returns the description that consists of these parts. Empty parts are left out."""
     parts = {name: part for name, part in parts.items() if part}
     columns = fit.text_columns(pending)
     if balanced := parts.get("balance"):
-        # Identity columns are counted after the shuffle, and partition values become text after that.
+        # Identity columns get their values after the shuffle, and partition values become text after that. So if there
+        # are such columns, the shuffle uses the partition columns of the table instead of the text columns.
         parts["balance"] = {
             **balanced,
             "columns": pending.partition_columns if "numbers" in parts else columns,

@@ -1,4 +1,4 @@
-"""Errors of tables whose expressions are not allowed (`RuleExpression.java`)."""
+"""The errors for expressions of tables that are not allowed (`RuleExpression.java`)."""
 
 import base64
 import json
@@ -16,7 +16,7 @@ _WHAT = {
     "default": "the default value of the column '{name}'",
 }
 _HINTS = {
-    "constraint": "drop the constraint, or add one that can be",
+    "constraint": "drop the constraint, or replace it with one that can be evaluated",
     "generated": "write to a table whose owner has changed the expression",
     "default": "give a value for the column, or change its default value with ALTER TABLE … ALTER COLUMN … SET DEFAULT",
 }
@@ -26,9 +26,9 @@ def of_json(refusal: str) -> InvalidArgumentError:
     """Returns the error that `RuleRefusal.java` describes."""
     table, kind, name, sql, reason = json.loads(refusal)
     return InvalidArgumentError(
-        f"{_WHAT[kind].format(name=name)} ({sql}) of the table {table} cannot be evaluated: {reason}. Expressions of "
-        "tables have columns of the table, constants, operators, and built-in functions whose values follow from their "
-        f"arguments alone; {_HINTS[kind]}"
+        f"{_WHAT[kind].format(name=name)} ({sql}) of the table {table} cannot be evaluated: {reason}. Such an "
+        "expression may only contain columns of the table, constants, operators, and deterministic built-in functions; "
+        f"{_HINTS[kind]}"
     )
 
 

@@ -8,8 +8,8 @@
 
 The checks are part of a column that is written. They are not a filter, because Spark may move a filter below a join,
 where it would see rows that are not written. It never moves a projection there. Times without a time zone are in the
-session's, as in the JVM connector. Default values and the lengths of `char` and `varchar` are left to Spark's own
-resolution of columns.
+session's time zone, as in the JVM connector. Default values and the lengths of `char` and `varchar` are left to Spark's
+own resolution of columns.
 """
 
 import json
@@ -47,9 +47,9 @@ def enforced(
     """Describes how missing columns are computed for rows with the columns `names`, and which conditions all rows must
     meet.
 
-    If there is a condition `is_written`, only rows for which it is true are computed and checked. `partly` names
-    columns that are computed only in rows that meet the column's condition. Other columns are not changed. Returns None
-    if there is nothing to compute and to check.
+    If there is a condition `is_written`, columns are computed and rules are checked only for rows that meet it.
+    `partly` maps names of columns to conditions: such a column is computed only for rows that meet its condition. Other
+    columns are not changed. Returns None if there is nothing to compute or check.
     """
     positions = {name.lower(): position for position, name in enumerate(names)}
     generated = [(column, positions[column.lower()], sql) for column, sql in pending.generated_columns]
@@ -114,7 +114,9 @@ def _fields(pending: SparkWrite) -> list[dict[str, Any]]:
 
 
 def _required_voids(fields: list[dict[str, Any]], structs: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """Yields the void columns and fields that are NOT NULL, each with the condition that a row does not have it.
+    """Yields the void columns and fields that are NOT NULL, each with the condition that a row must meet.
+
+    The condition is true if a struct around the field is NULL, because the row then does not have the field.
 
     Spark removes its own check of these columns, because files do not contain them. It would also remove a condition on
     the columns themselves.

@@ -50,7 +50,7 @@ class Settings(NamedTuple):
         return {"true": True, "false": False}.get(self.delta.get(name, "").strip().lower())
 
     def size(self, name: str, least: int = 0) -> int | None:
-        """Returns a whole number of at least `least` that a setting of the JVM connector has; None if it is not set.
+        """Returns the value of a setting of the JVM connector, a whole number from `least`; None if it is not set.
 
         Raises `InvalidArgumentError` for another value.
         """

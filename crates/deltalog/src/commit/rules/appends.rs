@@ -6,8 +6,8 @@
 //! | `WriteSerializable` | the same, except blind appends |
 //! | `SnapshotIsolation` | none |
 //!
-//! For the rows that new rows were computed from, the table's isolation level applies, even if the transaction uses
-//! another level for the rows that it replaces.
+//! If the transaction's new rows were computed from rows of the table, the table's isolation level applies to these
+//! rows, even if the transaction uses another level for the rows that it replaces.
 //!
 //! A file with `dataChange` false holds rows that were moved. If the transaction has read these rows, it has read the
 //! file from which they were moved, and [`super::reads`] finds the conflict.
@@ -64,7 +64,7 @@ fn among_read(mine: &Mine<'_>, adds: &RecordBatch) -> Result<Option<ConflictReas
     matching_one(mine, &mine.reads.predicates, adds)
 }
 
-/// Returns a reason if one of `adds` may have rows like those from which the new rows were computed.
+/// Returns a reason if one of `adds` may have rows that the query for the new rows would have read.
 fn among_source(mine: &Mine<'_>, adds: &RecordBatch) -> Result<Option<ConflictReason>> {
     match &mine.reads.source.rows {
         RowsRead::Nothing => Ok(None),

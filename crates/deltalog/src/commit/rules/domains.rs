@@ -1,8 +1,8 @@
 //! Detects conflicting changes of metadata domains. Protocol: "Domain Metadata", "Two overlapping transactions conflict
 //! if they both contain a domain metadata action for the same metadata domain".
 //!
-//! This rule also covers the domain of row tracking, but no transaction contains that domain: each attempt writes it
-//! again, on top of the winning commit's.
+//! The domain of row tracking never causes a conflict, because no transaction contains it. Instead, each attempt to
+//! commit computes that domain again from the winning commit's value.
 //!
 //! Some transactions depend on domains that they do not change:
 //!

@@ -2,7 +2,6 @@
 //!
 //! Writers depend on the schema, on the partitioning and on many properties. The following changes do not affect
 //! writers of rows:
-//! rows:
 //!
 //! - the name and the description of the table, comments of columns, and high water marks of identity columns;
 //! - new nullable columns without constraints: files that lack these columns have NULL there;
@@ -46,8 +45,9 @@ const HARMLESS: [&str; 19] = [
 const OF_ANY_COLUMN: [&str; 4] =
     [COMMENT, "delta.columnMapping.id", "delta.columnMapping.physicalName", PART_IDS];
 
-/// Keys in the metadata of a column that writers may ignore. A writer that generates values of an identity column
-/// advances its high water mark, and therefore sets the metadata itself.
+/// Keys in the metadata of a column that writers may ignore. A new high water mark only matters to writers that
+/// generate values of the identity column. These set the metadata themselves, which conflicts with every other change
+/// of the metadata.
 const HARMLESS_OF_COLUMNS: [&str; 2] = [COMMENT, IDENTITY_MARK];
 
 pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {

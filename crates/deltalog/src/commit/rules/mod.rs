@@ -36,7 +36,7 @@ pub(super) struct Mine<'a> {
     pub(super) removed: &'a FileSet,
     /// The isolation level for added rows that belong to the part of the table that was read.
     pub(super) isolation: IsolationLevel,
-    /// The isolation level for added rows like those from which new rows were computed.
+    /// The isolation level for added rows that the query for the transaction's new rows would have read.
     pub(super) source_isolation: IsolationLevel,
 }
 

@@ -44,8 +44,8 @@ impl Constraints {
         RowRules::of(protocol, metadata, schema)?.bind(schema, time_zone)
     }
 
-    /// Returns the schema that the rows must fit: the table's schema, in which the columns that `given` lacks and
-    /// that will be filled are nullable.
+    /// Returns the schema that the rows must fit before they are filled. It differs from the table's schema in one
+    /// respect: a column that `given` lacks is nullable if these rules fill it.
     pub(crate) fn schema_before_filling(&self, table: &SchemaRef, given: &Schema) -> SchemaRef {
         let (filled, given) = (self.filled(), Given::of(given));
         let fields = table.fields().iter().map(|field| {
@@ -57,13 +57,14 @@ impl Constraints {
         Arc::new(Schema::new(fields.collect::<Vec<_>>()))
     }
 
-    /// Fills the columns that `given` does not have with default values and values of identity columns, pads values
-    /// of type `char`, and returns the result. `rows` must have all columns of `table`.
+    /// Fills the columns that are missing from `given` with default values or with the next values of an identity
+    /// column, pads values of type `char`, and returns the result. `rows` must have all columns of `table`, including
+    /// the columns to be filled.
     ///
     /// # Errors
-    /// Returns the same errors as [`DefaultValue::array`]. Returns SchemaMismatch if the rows have values for an
-    /// identity column whose values are always generated, and if a string is too long for its column. Returns
-    /// InvalidArgument if an identity column has no values left.
+    /// Returns the same errors as [`DefaultValue::array`] and [`Identities::take`]. Returns SchemaMismatch if the rows
+    /// have values for an identity column whose values are always generated, or if a string is too long for its
+    /// column.
     pub(crate) fn fill(&self, rows: RecordBatch, table: &SchemaRef, given: &Schema) -> Result<RecordBatch> {
         let given = Given::of(given);
         let mut columns = NamedColumns::of(rows);
@@ -86,12 +87,12 @@ impl Constraints {
     }
 
     /// Computes the generated columns that `given` does not have, and returns the completed rows. `rows` must come
-    /// from [`Constraints::fill`]. The columns that are read have already been converted to the types in which they
-    /// will be stored.
+    /// from [`Constraints::fill`]: the columns that the expressions read have already been converted to the types in
+    /// which they will be stored.
     ///
     /// # Errors
-    /// Returns the same errors as [`Generated::fill`]. Returns SchemaMismatch if a computed column is NOT NULL and
-    /// has a NULL, and if a string is too long for its column.
+    /// Returns the same errors as [`Generated::fill`]. Returns SchemaMismatch if a NULL was computed for a NOT NULL
+    /// column, or if a string is too long for its column.
     pub(crate) fn generate(
         &self,
         rows: RecordBatch,
@@ -167,7 +168,7 @@ impl Constraints {
     }
 }
 
-/// The names of the columns that the given rows have, compared as Spark compares names.
+/// The names of the columns that the given rows have. As in Spark, case is ignored.
 struct Given(HashSet<String>);
 
 impl Given {

@@ -1,7 +1,7 @@
 //! Conditions that every row must meet. (PROTOCOL, "CHECK Constraints" and "Column Invariants".)
 //!
-//! A row meets a condition only if the condition is true for it. A condition that is NULL is violated, which differs
-//! from constraints in SQL.
+//! A row meets a condition only if the condition is true for it. A row for which the condition is NULL violates it,
+//! unlike a CHECK constraint in standard SQL.
 
 use super::bind_schema::BindSchema;
 use super::collation::ensure_bytes;
@@ -32,8 +32,8 @@ pub struct Check {
 }
 
 impl Check {
-    /// Parses `sql`, a condition in Spark's SQL, and binds it to `schema`. `time_zone` applies to times without a
-    /// zone, and is a name of the IANA database.
+    /// Parses `sql`, a condition in Spark's SQL, and binds it to `schema`. `time_zone` is the IANA name of
+    /// the zone for times that do not have one.
     ///
     /// # Errors
     /// InvalidArgument, naming the constraint, if the condition is not boolean, names a column that does not exist, or
@@ -42,7 +42,7 @@ impl Check {
         Self::bind_to(&BindSchema::of(schema)?, name, sql, time_zone)
     }
 
-    /// Binds a condition as [`Check::bind`] does, to a schema that other rules of the table are bound to as well.
+    /// Binds a condition as [`Check::bind`] does, using a schema index that all rules of the table share.
     ///
     /// # Errors
     /// Returns the same errors as [`Check::bind`].

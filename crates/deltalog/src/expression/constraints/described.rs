@@ -12,7 +12,7 @@ use crate::protocol::StructType;
 use crate::protocol::schema::column_rules::{GENERATED, INVARIANT};
 
 /// Returns the schema for `rows` that are written to `table`, as `StructType::describe_rows` does, but without the
-/// generated columns and invariants that read a column which `rows` lack.
+/// generation expressions and invariants that read a column missing from `rows`.
 #[must_use]
 pub fn describe_rows(table: &StructType, rows: &Schema) -> Schema {
     let given: HashSet<&str> = rows.fields().iter().map(|field| field.name().as_str()).collect();

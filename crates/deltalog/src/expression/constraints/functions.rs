@@ -1,19 +1,19 @@
 //! The functions that an expression in a table's metadata may call.
 //!
 //! An attacker may have written an expression into the log, and could read its values in the table later. An
-//! expression may therefore call only functions whose value follows from their arguments: no function listed here
-//! reads a file, an environment variable, a setting, the network or the names of users and catalogs, and none runs
-//! code of the Spark session.
+//! expression may therefore only call functions that compute their value from their arguments, or from the time at
+//! which the statement began. No function listed here reads a file, an environment variable, a setting, the network
+//! or the names of users and catalogs, and none runs code of the Spark session.
 //!
 //! - This crate evaluates only the functions that it implements.
-//! - Spark evaluates the additional functions in [`OF_SPARK`] in tables that other engines have defined. When
-//!   deltalog itself defines or changes a table, it only allows the functions of this crate, so that Rust, Python and
-//!   Spark can all write to the table.
-//! - These deterministic functions are left out on purpose: functions of XML, whose parsers can open files; of
-//!   Protobuf and Avro, which read descriptors from files or are not part of Spark; of sketches, whose parsers read
-//!   past the end of their bytes; of geometries, which no table has; functions that are meant to fail; and functions
-//!   for Spark's internal use (pandas, partition transforms, windows of streams). `aes_encrypt` is left out because
-//!   it has a different value each time.
+//! - In tables that other engines have defined, Spark may also evaluate the functions in [`OF_SPARK`]. When deltalog
+//!   itself defines or changes a table, it only allows the functions of this crate, so that Rust, Python and Spark can
+//!   all write to the table.
+//! - Some deterministic functions are left out on purpose: XML functions, because their parsers can open files;
+//!   Protobuf and Avro functions, because they read descriptors from files or are not part of Spark; sketch functions,
+//!   because their parsers read past the end of their bytes; geometry functions, because no table has geometries;
+//!   functions that are meant to fail; and functions for Spark's internal use (pandas, partition transforms, streaming
+//!   windows). `aes_encrypt` is left out because its value is different each time.
 
 use crate::expression::predicate::{Changes, function_changes, function_names};
 

@@ -22,8 +22,8 @@ pub struct Generated {
 }
 
 impl Generated {
-    /// Parses `sql`, the expression of the top-level column `column`, and binds it to `schema`. `time_zone` applies
-    /// to times without a zone, and is a name of the IANA database.
+    /// Parses `sql`, the expression of the top-level column `column`, and binds it to `schema`. `time_zone` is
+    /// the IANA name of the zone for times that do not have one.
     ///
     /// # Errors
     /// InvalidArgument, naming the column, if it does not exist, if the expression reads it, or if this crate cannot
@@ -32,8 +32,7 @@ impl Generated {
         Self::bind_to(&BindSchema::of(schema)?, column, sql, time_zone)
     }
 
-    /// Binds a generated column as [`Generated::bind`] does, to a schema that other rules of the table are bound to
-    /// as well.
+    /// Binds a generated column as [`Generated::bind`] does, using a schema index that all rules of the table share.
     ///
     /// # Errors
     /// Returns the same errors as [`Generated::bind`].

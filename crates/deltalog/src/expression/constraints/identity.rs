@@ -31,7 +31,7 @@ pub(crate) struct IdentityColumn {
     column: String,
     start: i64,
     step: i64,
-    /// The highest value generated so far, or with a negative step the lowest.
+    /// The high water mark: the highest value generated so far, or the lowest if the step is negative.
     mark: Option<i64>,
     accepts_values: bool,
 }
@@ -250,10 +250,12 @@ impl Identities {
         (!counted.values.is_empty()).then_some(counted)
     }
 
-    /// Checks the report of a writer that wrote `rows` rows: the values that it says it has assigned, or `None`.
+    /// Checks the report of a writer that wrote `rows` rows. `counted` contains the values that the writer claims to
+    /// have assigned; `None` if it reports no values.
     ///
     /// # Errors
-    /// InvalidArgument if a row has no value, or if a value is not in the writer's lane or not beyond the mark.
+    /// InvalidArgument if a row has no value, if a value is not in the writer's lane or not beyond the mark, or if the
+    /// table does not have a reported column.
     pub(crate) fn check(&self, counted: Option<&Counted>, rows: u64) -> Result<()> {
         let refused = |what: String| Err(Error::invalid_argument(format!("a fragment {what}")));
         for identity in self.columns.iter() {
@@ -270,7 +272,8 @@ impl Identities {
             let expected = identity.next() + i128::from(lane.number()) * step;
             let distance = i128::from(*last) - i128::from(*first);
             let stride = step * i128::from(lane.of());
-            // If the column accepts given values, some of the rows may already have had a value.
+            // If the column accepts values that users provide, some rows may have come with a value, so that the
+            // writer assigned fewer values than it wrote rows.
             let least = if identity.accepts_values { 1 } else { rows.max(1) };
             let is_of_lane = lane.exists()
                 && expected == i128::from(*first)
@@ -298,7 +301,7 @@ impl Identities {
     }
 
     /// Returns the values for the identity columns that an engine's rows lack, so that the engine can generate them.
-    /// `given` are the columns that the rows have, compared as Spark compares names.
+    /// `given` are the names of the columns that the rows have. As in Spark, case is ignored.
     ///
     /// # Errors
     /// Returns the same errors as [`Identities::generates`], and InvalidArgument if a column has no values left.

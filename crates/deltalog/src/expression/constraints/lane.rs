@@ -49,7 +49,7 @@ impl Lane {
         self.of
     }
 
-    /// Returns whether the lane's number is valid. A lane that was read from another process's text may not be.
+    /// Returns whether the lane's number is valid. It may be invalid if another process sent the lane as text.
     pub(super) fn exists(self) -> bool {
         self.number < self.of
     }

@@ -1,12 +1,12 @@
-//! Limits of strings of the types `char(n)` and `varchar(n)`, at every depth. In the schema these types are plain
-//! strings.
+//! Length limits of strings of the types `char(n)` and `varchar(n)`, including strings inside of structs, arrays and
+//! maps. In the schema, these types are plain strings.
 //!
-//! Spark records the type in the metadata of the column, and Delta's writers enforce it as Spark does:
+//! Spark records the type in the metadata of the column, and this module enforces it as Spark does:
 //!
-//! - `varchar(n)` holds at most `n` characters. Trailing spaces beyond the limit are cut off.
+//! - `varchar(n)` holds at most `n` characters.
 //! - `char(n)` holds exactly `n` characters: shorter values are padded with spaces.
-//! - A longer value is refused. NULL is allowed, and values that are hidden inside a NULL struct, array or map do not
-//!   matter.
+//! - Trailing spaces beyond the limit are cut off. Any other value that is too long is refused.
+//! - NULL is allowed. Values that are in memory but belong to a NULL struct, array or map are ignored.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::length_type::{Characters, Limit};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::StructField;
 
-/// The key of column metadata in which Spark records a type such as `varchar(10)` or `array<char(2)>`.
+/// The key in a column's metadata under which Spark records a type such as `varchar(10)` or `array<char(2)>`.
 pub(crate) const TYPE: &str = "__CHAR_VARCHAR_TYPE_STRING";
 
 /// A column with strings of limited length.
@@ -71,7 +71,8 @@ impl Length {
 /// Returns `values` padded or cut as `limit` demands; `None` if they already fit. `path` is the path of the column.
 fn fitted(limit: &Limit, values: &ArrayRef, path: &str) -> Result<Option<ArrayRef>> {
     let unfit = |error: ArrowError| {
-        Error::schema_mismatch(format!("column '{path}' cannot be fitted to its length")).with_source(error)
+        let message = format!("the strings in column '{path}' cannot be padded or cut to their length");
+        Error::schema_mismatch(message).with_source(error)
     };
     let other =
         || Error::corrupt_log(format!("column '{path}' does not have the type that its length needs"));
@@ -155,15 +156,16 @@ fn ensure_distinct(keys: &ArrayRef, offsets: &OffsetBuffer<i32>, path: &str) -> 
         // Offsets are never negative.
         if !(start.unsigned_abs()..end.unsigned_abs()).all(|entry| seen.insert(rows.row(entry as usize))) {
             return Err(Error::schema_mismatch(format!(
-                "two keys of a map in column '{path}' are equal when they have the length that their type demands"
+                "two keys of a map in column '{path}' become equal when they are padded or cut to the length of their \
+                 type"
             )));
         }
     }
     Ok(())
 }
 
-/// Removes the hidden values that belong to no list or map, and returns the lists or maps otherwise unchanged.
-/// `offsets` are their offsets, and `count` is the number of all values in memory.
+/// Removes the values in memory that belong to no list or map, or to a NULL one. The lists or maps stay the same
+/// otherwise. `offsets` are their offsets, and `count` is the number of all values in memory.
 fn without_hidden(
     array: &ArrayRef,
     offsets: &OffsetBuffer<i32>,

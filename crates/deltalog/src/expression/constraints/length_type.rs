@@ -4,8 +4,8 @@
 //! - Spark records the description in the metadata of a top-level column. It corresponds to the type in the schema,
 //!   but has length limits where the schema has plain strings.
 //! - The fields of a described struct match the fields of the schema by position. If the struct's fields were changed
-//!   after the description was recorded, the table is refused: the description no longer shows which field has which
-//!   length, and Spark would read the fields in the described order.
+//!   after the description was recorded, writes to the table are refused: the description no longer shows which field
+//!   has which length, and Spark would read the fields in the described order.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ pub(super) enum Limit {
 /// The limit of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Characters {
-    /// `char(n)`: exactly `n` characters, with spaces at the end.
+    /// `char(n)`: exactly `n` characters; shorter values are padded with spaces.
     Exactly(usize),
     /// `varchar(n)`: at most `n` characters.
     AtMost(usize),
@@ -42,7 +42,7 @@ impl Limit {
     /// CorruptLog if the text is not a type, or does not fit the schema. Unsupported if a struct has different fields
     /// than in the schema.
     pub(super) fn parse(text: &str, data_type: &DataType) -> Result<Option<Self>> {
-        let unreadable = || Error::corrupt_log(format!("'{text}' is not a type of Spark"));
+        let unreadable = || Error::corrupt_log(format!("'{text}' is not a Spark type"));
         let (parsed, rest) = Parsed::read(text.trim()).ok_or_else(unreadable)?;
         if !rest.trim().is_empty() {
             return Err(unreadable());
@@ -52,8 +52,8 @@ impl Limit {
                 "the type '{text}' does not fit the schema: it has a length where the schema has no string"
             )),
             Misfit::Fields => Error::unsupported(format!(
-                "the lengths of strings are noted in the type '{text}', but a struct has other fields now, so that it \
-                 is not known which of them are limited"
+                "the type '{text}' records the lengths of strings, but the fields of a struct have changed since, so \
+                 it is not known which fields are limited"
             )),
         })
     }

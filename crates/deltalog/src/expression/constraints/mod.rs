@@ -1,4 +1,4 @@
-//! The rules of a table for each row that is written to it: expressions in the table's metadata.
+//! The rules in a table's metadata that apply to each row that is written to the table.
 //!
 //! | file | what it does | PROTOCOL |
 //! | --- | --- | --- |
@@ -16,9 +16,9 @@
 //! | `bound`, `named_columns` | apply the rules to rows | |
 //!
 //! - An expression is bound once, before any data is read. If this crate cannot evaluate the expression, binding
-//!   fails with an error that names the unsupported part and suggests Spark. For writes through Spark, Spark itself
-//!   evaluates the expression, provided it only calls functions that `functions` lists.
-//! - Expressions are evaluated as in Spark with ANSI mode. A row for which an expression cannot be computed (because of
+//!   fails with an error that names the unsupported part and suggests Spark. When Spark writes, it evaluates the
+//!   expression itself, but only if `functions` lists all functions that the expression calls.
+//! - Expressions are evaluated as in Spark's ANSI mode. A row for which an expression cannot be computed (because of
 //!   an overflow or a division by zero) is refused.
 //! - The given time zone applies to times without a time zone, and to the dates of timestamps.
 

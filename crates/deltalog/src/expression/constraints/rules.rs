@@ -22,13 +22,13 @@ pub struct RuleText {
     pub name: String,
     /// The expression in Spark's SQL.
     pub sql: String,
-    /// The time zone for times without a zone, if it differs from the writer's.
+    /// The time zone for times without a zone; `None` means the writer's time zone.
     pub(crate) time_zone: Option<String>,
 }
 
 /// The rules of a table for its rows, as SQL text that is not bound to the schema yet.
 ///
-/// A rule is ignored if the table's protocol does not support its feature, even if the metadata contains it.
+/// A rule in the metadata is ignored if the table's protocol does not support the table feature of such rules.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RowRules {
@@ -61,7 +61,7 @@ impl RowRules {
     /// # Errors
     /// Returns CorruptLog if an invariant, a generation expression, a default value, an identity column or a length
     /// does not have the form that the protocol requires. Returns Unsupported for invariants of fields inside of
-    /// arrays and maps, and for generated columns and default values inside of structs.
+    /// arrays and maps, and for nested fields that are generated or have a default value.
     pub fn of(protocol: &Protocol, metadata: &Metadata, schema: &StructType) -> Result<Self> {
         let features = protocol.writer_features();
         let has = |feature| features.contains(&feature);
@@ -121,8 +121,8 @@ impl RowRules {
         !(self.generated.is_empty() && self.identities.is_empty())
     }
 
-    /// Returns the values for the identity columns that `given`, the columns of the engine's rows, lacks. The engine
-    /// uses them to generate the values itself. (PROTOCOL, "Identity Columns".)
+    /// Returns the first value and the step of each identity column that is missing from `given`, the columns of the
+    /// engine's rows. The engine generates the column's values from them. (PROTOCOL, "Identity Columns".)
     ///
     /// # Errors
     /// Returns SchemaMismatch if `given` contains a column whose values are always generated. Returns InvalidArgument

@@ -47,7 +47,7 @@ pub enum CompareOp {
     Gt,
     /// `>=`
     GtEq,
-    /// `<=>`: equality in which NULL equals NULL; never NULL itself.
+    /// `<=>`: equality in which NULL equals NULL. The result is never NULL.
     NullSafeEq,
 }
 
@@ -117,7 +117,7 @@ pub enum Literal {
 }
 
 impl PartialEq for Literal {
-    /// Compares as trees: a NaN equals itself, and -0.0 differs from 0.0.
+    /// Compares literals as parts of a tree, not as SQL values: a NaN equals itself, and -0.0 differs from 0.0.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Null, Self::Null) => true,
@@ -256,7 +256,8 @@ pub enum Predicate {
         /// The required start of the string.
         prefix: String,
     },
-    /// `condition IS TRUE`, `IS FALSE`, or with `None` `IS UNKNOWN` (that is, NULL); never NULL itself.
+    /// `condition IS TRUE`, `condition IS FALSE`, or, if `truth` is `None`, `condition IS UNKNOWN`, which is true if
+    /// the condition is NULL. The result is never NULL.
     Is {
         /// The condition to test.
         condition: Box<Predicate>,

@@ -56,9 +56,11 @@ impl Predicate {
         Ok(BoundPredicate::new(self.clone(), Arc::new(binder.arena), root))
     }
 
-    /// Binds the predicate to `schema`, for pruning only: a part that cannot be bound is assumed to have any value.
+    /// Binds the predicate to `schema`, for pruning only. A part that cannot be bound is treated as if it could have
+    /// any value.
     pub fn bind_for_pruning(&self, schema: &Schema) -> BoundPredicate {
-        // Spark writes the name of a column that is called `null` without backticks.
+        // Spark writes the name of a column such as `null` without backticks, so the literals TRUE, FALSE and NULL are
+        // ambiguous if such a column exists.
         let is_keyword = |f: &arrow::datatypes::FieldRef| {
             ["true", "false", "null"].iter().any(|k| f.name().eq_ignore_ascii_case(k))
         };
@@ -72,7 +74,7 @@ impl Predicate {
     }
 }
 
-/// Binds conditions. The file `bind_value` adds the binding of the values that conditions contain.
+/// Binds conditions, and the values in them (in the file `bind_value`).
 pub(super) struct Binder<'a> {
     schema: &'a Schema,
     /// The names in `schema`.
@@ -152,7 +154,7 @@ impl Binder<'_> {
             Predicate::And(all) => {
                 let mut parts = Vec::with_capacity(all.len());
                 for part in all {
-                    // The two parts of a BETWEEN are bound one after the other.
+                    // A BETWEEN is bound as two conditions, which become parts of this AND.
                     match (part, self.condition(part)?) {
                         (Predicate::Between { .. }, Bound::And(both)) => parts.extend(both),
                         (_, bound) => parts.push(bound),
@@ -212,7 +214,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Returns the type of a term. Refuses terms whose values cannot be read.
+    /// Returns the type of a term. Refuses a variant column, because conditions cannot read its values.
     pub(super) fn value_type(&self, term: usize) -> Result<&DataType> {
         if let Some(Term { source: Source::Column { column, .. }, .. }) = self.arena.terms.get(term)
             && let Some(path) = self.variants.get(column)
@@ -244,8 +246,8 @@ impl Binder<'_> {
         Ok(self.side_of(value, bound).0)
     }
 
-    /// Binds a side of a comparison, as a literal or a term, and also returns it as a value that refers to the same
-    /// term.
+    /// Binds a side of a comparison, as a literal or a term, and also returns it as a value. If the value has to be
+    /// computed, the side and the value refer to the same term, so that it is computed once.
     pub(super) fn shared(&mut self, value: &Expr) -> Result<(Side, Value)> {
         let bound = self.value(value)?;
         match self.restricted(value)? {
@@ -305,8 +307,8 @@ impl Binder<'_> {
         self.known.ordered(&mut self.arena, column, functions, data_type)
     }
 
-    /// Returns the index of the term for a computed value, sharing the term of an equal value unless its values may
-    /// change.
+    /// Returns the index of the term for a computed value. If an equal value has been bound before, returns its term,
+    /// unless the values may differ from row to row.
     pub(super) fn computed(&mut self, of: &Expr, value: Value) -> usize {
         self.known.computed(&mut self.arena, of, value, self.changes != Changes::ByRow)
     }
@@ -346,8 +348,8 @@ impl Binder<'_> {
     }
 }
 
-/// Returns the error for a predicate that uses the value of a variant column. The values may have any type, and files
-/// store the parts of a variant differently from its Arrow form.
+/// Returns the error for a predicate that uses the value of a variant column. Such a predicate is refused because the
+/// values may have any type, and because files store the parts of a variant differently from its Arrow form.
 pub(super) fn variant_value(path: &ColumnPath) -> Error {
     Error::invalid_argument(format!(
         "column {path} is a variant: a predicate can only test it with IS NULL or IS NOT NULL"

@@ -22,7 +22,7 @@ impl Binder<'_> {
         self.compare_with(op, (left, side), right)
     }
 
-    /// Compares a bound value with another value.
+    /// Binds the comparison of `left`, which is already bound, with `right`.
     pub(super) fn compare_with(&mut self, op: CompareOp, left: (&Expr, Side), right: &Expr) -> Result<Bound> {
         let mut sides = vec![left, (right, self.side(right)?)];
         self.align_times(&mut sides)?;

@@ -1,7 +1,7 @@
 //! Binds comparisons of dates, timestamps and strings with each other: all values are converted to their common type.
 //!
 //! - A string is cast to the type of the other values. A date becomes the timestamp at midnight, and a TIMESTAMP_NTZ
-//!   the instant that the clock of the session shows at that time.
+//!   becomes the instant at which the session's clock shows that time.
 //! - A literal is converted to a literal of the common type. The conversion of a column preserves the order of its
 //!   values, so the column's bounds can still be used to skip files.
 
@@ -53,7 +53,8 @@ impl Binder<'_> {
         let Some(value) = node.constant() else { return Ok(literal.clone()) };
         let read = |clock: Clock| cast(value, to, clock).map(|value| literal_of(&value));
         let found = read(self.clock.unwrap_or(Clock::UTC))?;
-        // A string that contains a time zone means the same instant by any clock.
+        // If the zone is unknown, the result must be the same by two different clocks, as for a string that contains
+        // its own time zone.
         if self.clock.is_none() && found != read(Clock::ELSEWHERE)? {
             return Err(unknown_zone(&data_type, to));
         }

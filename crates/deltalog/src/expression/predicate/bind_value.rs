@@ -123,9 +123,9 @@ impl Binder<'_> {
         Ok(computed_once(node, to.clone(), is_constant))
     }
 
-    /// Binds the operators of a chain from left to right. The constants at the beginning of the chain are computed,
-    /// up to the first operation that fails. The text of the part bound so far is only built for an error message:
-    /// otherwise the whole chain would be written out once per constant.
+    /// Binds the operators of a chain from left to right. Operations on constants at the beginning of the chain are
+    /// computed at once, up to the first operation that fails. The text of the part bound so far is only built for an
+    /// error message, because building it for each operator would take quadratic time.
     fn chain(&mut self, first: &Expr, steps: &[(Operation, Expr)]) -> Result<Value> {
         let Value { node: mut start, mut data_type } = self.value(first)?;
         let mut start_digits = digits(first);
@@ -173,7 +173,7 @@ impl Binder<'_> {
         }
         let text = match steps.get(..computed) {
             None | Some([]) => first.to_string(),
-            // The result becomes part of a longer chain, whose text adds its own parentheses.
+            // This text is without parentheses, because the longer chain that begins with it adds its own.
             Some(steps) => {
                 let whole = ChainText(first, steps.iter().map(|(of, right)| (*of, right))).to_string();
                 let inner = whole.strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
@@ -337,7 +337,7 @@ fn computed_once(node: Node, data_type: DataType, is_constant: bool) -> Value {
     Value { node: computed.unwrap_or(node), data_type }
 }
 
-/// Computes a value without columns; `None` if that fails, or if the value is large.
+/// Computes a value that reads no columns; `None` if that fails, or if the value is large.
 fn constant_of(node: &Node) -> Option<Node> {
     let no_columns =
         |_: &super::bound::BoundColumn| Err(Error::invalid_argument("a constant does not depend on columns"));
@@ -415,7 +415,8 @@ fn whole_number(value: &ArrayRef) -> Option<i64> {
     wide.is_valid(0).then(|| wide.value(0))
 }
 
-/// Returns a constant as a literal. A literal does not keep the constant's type.
+/// Returns a constant as a literal, which does not keep the constant's exact type. Returns `None` if no literal has
+/// such a value, as for an array.
 pub(crate) fn literal_of(value: &ArrayRef) -> Option<Literal> {
     if value.logical_null_count() > 0 {
         return Some(Literal::Null);

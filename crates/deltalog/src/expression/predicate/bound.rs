@@ -133,8 +133,8 @@ pub(super) enum Bound {
 }
 
 impl Arena {
-    /// Returns the columns that parts depend on, without duplicates. `visit` calls its argument for each part. Each
-    /// term is visited once, even if there are several references to it.
+    /// Returns the columns on which some parts depend, without duplicates. `visit` calls its argument for each of these
+    /// parts. Each term is visited once, even if there are several references to it.
     pub(super) fn columns_of(&self, visit: impl FnOnce(&mut dyn FnMut(Part))) -> Vec<BoundColumn> {
         let (mut seen_columns, mut seen_terms) =
             (vec![false; self.columns.len()], vec![false; self.terms.len()]);
@@ -204,8 +204,9 @@ impl BoundPredicate {
     /// Splits the conditions that are joined by AND at the top level into two groups: those that read only columns
     /// for which `is_partition` returns true, and all others.
     ///
-    /// The two groups together are equivalent to `self`. `None` means a condition that is always true. Each group
-    /// keeps the whole [`Self::predicate`] of `self`, but only the columns that it reads.
+    /// The two groups together are equivalent to `self`. A group without conditions, which is always true, is `None`.
+    /// For each group, [`Self::predicate`] still returns the whole original predicate, but [`Self::columns`] returns
+    /// only the columns that the group reads.
     pub fn split(&self, is_partition: impl Fn(&BoundColumn) -> bool) -> (Option<Self>, Option<Self>) {
         let conjuncts = match &self.root {
             Bound::And(all) => all.as_slice(),
@@ -230,7 +231,8 @@ impl BoundPredicate {
         self.root.is_null_only_by_columns(&self.arena.terms)
     }
 
-    /// Returns whether a part of the predicate could not be parsed. Such a predicate can only be used for pruning.
+    /// Returns whether a part of the predicate could not be parsed or bound. Such a predicate can only be used for
+    /// pruning.
     pub fn has_unknown(&self) -> bool {
         self.root.has_unknown()
     }

@@ -339,7 +339,8 @@ fn pruning_drops_files_that_the_bounds_rule_out() {
         quality: vec![Quality::Exact; pools().len()],
         counted: true,
     };
-    // i8: 0..=1; i64: 0..=2; d: -0.01..=0; f64: -0.0..=0.0; s: ab..=ab%; only NULLs.
+    // The ranges in the first file are i8: 0..=1; i64: 0..=2; d: -0.01..=0; f64: -0.0..=0.0; s: ab..=ab%. The second
+    // file contains only NULLs.
     let files = [file(&[Some(2), Some(3), Some(2)]), file(&[None, None])];
     for (predicate, expected) in [
         (col("i8").eq(lit(2)), [false, false]),

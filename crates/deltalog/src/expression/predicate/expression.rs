@@ -56,7 +56,8 @@ pub(super) fn is_literal(value: &Expr) -> bool {
 }
 
 impl Expression {
-    /// Parses `sql`, a value in Spark's SQL, and binds it to `schema`. `time_zone` is as for [`super::parse`].
+    /// Parses `sql`, a value in Spark's SQL, and binds it to `schema`. `time_zone` means the same as in
+    /// [`super::parse`].
     ///
     /// # Errors
     /// InvalidArgument if a part of the text cannot be parsed, if a column does not exist, or if an operation is not
@@ -117,7 +118,7 @@ impl Expression {
         Self::of_parsed(&parse_value(sql, time_zone)?, (schema, names), time_zone, to, sql)
     }
 
-    /// Binds a value without columns as [`Expression::bind_as`] does, for a statement that began at `begun`, in
+    /// Binds a value that reads no columns, as [`Expression::bind_as`] does, for a statement that began at `begun`, in
     /// microseconds since 1970.
     ///
     /// # Errors
@@ -208,10 +209,10 @@ impl Expression {
     pub(crate) fn ensure_deterministic(&self) -> Result<()> {
         let when = match self.changes {
             Changes::Never => return Ok(()),
-            Changes::ByStatement => "at another time",
+            Changes::ByStatement => "over time",
             Changes::ByRow => "each time that it is computed",
         };
-        Err(Error::invalid_argument(format!("its value differs {when}, so rows could not be checked again")))
+        Err(Error::invalid_argument(format!("its value changes {when}, so rows could not be checked again")))
     }
 
     /// Returns whether the value of an expression without columns is the same for all rows.
@@ -226,7 +227,8 @@ impl Expression {
     /// or if the values need more than 2 GiB, the maximum size of an Arrow array. Returns SchemaMismatch if `batch`
     /// lacks a column, or if the column's type cannot be cast to the type that the expression was bound with.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
-        // Even if the result is small, an intermediate value may be too large.
+        // If each value of the result has a small fixed size, only intermediate values can be too large, and the
+        // results for the two halves can be joined.
         let is_small = self.data_type.primitive_width().is_some() || self.data_type == DataType::Boolean;
         self.by_halves(batch, is_small)
     }

@@ -53,7 +53,7 @@ pub(super) struct Rows<'a> {
     pub(super) arena: &'a Arena,
     /// The number of rows.
     pub(super) rows: usize,
-    /// Returns the values of a column, converted to the type that it was bound with.
+    /// Returns the values of a column, not yet converted to the type that it was bound with.
     read: Box<Read<'a>>,
     /// The values of shared terms, and the rows for which they have been computed.
     kept: RefCell<HashMap<usize, (BooleanBuffer, ArrayRef)>>,
@@ -138,8 +138,8 @@ impl Rows<'_> {
         })
     }
 
-    /// Joins conditions by AND or OR. A condition is not evaluated for rows that an earlier condition has decided,
-    /// because its result was not `neutral`.
+    /// Joins conditions by AND or OR. `neutral` is true for AND and false for OR: once a condition has the opposite
+    /// result for a row, the row is decided, and later conditions are not evaluated for it.
     fn joined<E>(
         &self,
         parts: &[Bound],
@@ -168,7 +168,7 @@ impl Rows<'_> {
         Values::new(&self.term(term, active)?, data_type, domain)
     }
 
-    /// Computes a term for each row. Shared terms are computed once.
+    /// Computes a term for each row. The values of shared terms are kept for their other uses.
     pub(super) fn term(&self, term: usize, active: &BooleanBuffer) -> Result<ArrayRef> {
         let Term { source, is_shared, .. } = self.arena.terms.get(term).ok_or_else(not_bound)?;
         match source {
@@ -183,8 +183,8 @@ impl Rows<'_> {
         }
     }
 
-    /// Returns the values of a shared term. Earlier values are kept, and only rows that were not active before are
-    /// computed.
+    /// Returns the values of a shared term. If the kept values cover all `active` rows, returns them. Otherwise,
+    /// computes the term for these rows and for all rows that were covered before, and keeps the new values.
     fn kept(&self, term: usize, value: &Node, active: &BooleanBuffer) -> Result<ArrayRef> {
         let needed = match self.kept.borrow().get(&term) {
             Some((known, values)) if (active & &!known).count_set_bits() == 0 => {
@@ -199,7 +199,7 @@ impl Rows<'_> {
         Ok(values)
     }
 
-    /// Returns the rows in which a term is not NULL.
+    /// Returns the rows in which a term is not NULL; `None` if it is never NULL.
     fn nulls(&self, term: usize, active: &BooleanBuffer) -> Result<Option<NullBuffer>> {
         match self.arena.terms.get(term).map(|term| &term.source) {
             // Functions that preserve order are NULL only if their column is NULL.
@@ -246,8 +246,8 @@ pub(crate) fn leaf(batch: &RecordBatch, path: &ColumnPath) -> Result<ArrayRef> {
     leaf_placed(batch, path, |name| Some(batch.schema_ref().column_with_name(name)?.0))
 }
 
-/// Returns the same column as [`leaf`]. `place_of` looks up the position of a column in an index, for conditions that
-/// use many columns of a batch.
+/// Returns the same column as [`leaf`]. `place_of` returns the position of the top-level column with a given name. It
+/// can use an index, so that conditions on many columns do not search the whole schema for each of them.
 pub(super) fn leaf_placed(
     batch: &RecordBatch,
     path: &ColumnPath,

@@ -2,8 +2,8 @@
 //!
 //! - The bounds of a column therefore give bounds of the function's values: the condition `year(t) = 2024` skips
 //!   files just as a condition on `t` itself does.
-//! - Each function is NULL for NULL only. Some arguments have no result because the result type cannot represent it;
-//!   they are all below or all above the arguments that have a result.
+//! - A function returns NULL only for NULL, and for arguments without a result, that is, if the result type cannot
+//!   represent the result. Such arguments are below or above all arguments that have a result.
 //! - The functions have Spark's meaning: dates and times are in the proleptic Gregorian calendar and in the session's
 //!   time zone.
 
@@ -208,7 +208,7 @@ impl TruncUnit {
         }
     }
 
-    /// Returns the length of the unit in microseconds; `None` for units that are not of the clock, such as months.
+    /// Returns the length of the unit in microseconds; `None` for a day and longer units.
     fn micros(self) -> Option<i64> {
         Some(match self {
             Self::Hour => 3_600_000_000,
@@ -254,8 +254,9 @@ impl Function {
                     | (T::Boolean, T::Boolean)
                     | (T::Binary, T::Binary)
                     | (T::Date32, T::Date32) => true,
-                    // If a value does not fit, the settings of the session determine whether the result is NULL, an
-                    // error or another value.
+                    // Of the casts between numbers, only those are accepted in which every value fits. Otherwise, the
+                    // session's settings determine whether a value that does not fit becomes NULL, an error or
+                    // another value.
                     (whole, T::Float32 | T::Float64) if whole.is_signed_integer() => true,
                     (whole, T::Decimal128(precision, scale)) if whole.is_signed_integer() => digits(whole)
                         .is_some_and(|digits| i16::from(*precision) - i16::from(*scale) >= digits),
@@ -280,11 +281,10 @@ impl Function {
         }
     }
 
-    /// Computes the results for `array`. [`Self::result_type`] must not be `None` for its type. A value without a
-    /// result becomes NULL.
+    /// Computes the results for `array`. A value without a result becomes NULL.
     ///
     /// # Errors
-    /// Fails if `array` has another type.
+    /// Fails if [`Self::result_type`] returns `None` for the type of `array`.
     pub(super) fn apply(&self, array: &ArrayRef, purpose: Purpose) -> Result<ArrayRef> {
         let from = array.data_type();
         let Some(to) = self.result_type(from) else {
@@ -375,7 +375,8 @@ fn date_trunc(instant: i64, unit: TruncUnit, clock: Clock, purpose: Purpose) -> 
         None => unit.truncate_day(local.div_euclid(MICROS_PER_DAY)).checked_mul(MICROS_PER_DAY)?,
     };
     match (purpose, unit.micros()) {
-        // The hour or minute begins with the clock's current offset, unless the offset changed since then.
+        // The hour or minute began with the offset from UTC that the clock has at `instant`, unless the offset has
+        // changed in between.
         (Purpose::Value, Some(_)) => {
             let same_setting = instant.checked_sub(local.checked_sub(cut)?)?;
             if clock.local(same_setting) == Some(cut) { Some(same_setting) } else { clock.instant(cut) }

@@ -35,8 +35,8 @@ impl Pattern {
                     Some(next) if next == escape || next == '%' || next == '_' => next,
                     _ => {
                         let message = format!(
-                            "in the LIKE pattern '{pattern}', an escape character '{escape}' does not precede a \
-                             wildcard or itself"
+                            "in the LIKE pattern '{pattern}', the escape character '{escape}' is followed by \
+                             neither a wildcard nor itself"
                         );
                         return Err(Error::invalid_argument(message));
                     }

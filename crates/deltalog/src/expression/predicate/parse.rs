@@ -14,8 +14,8 @@
 //! - [`ParseMode::Strict`] reports the first unexpected token. [`ParseMode::Pruning`] never fails: the
 //!   smallest part of the text that can safely be cut out becomes [`Expr::Unknown`].
 //! - Parentheses delimit a group regardless of their contents, so a group that cannot be parsed becomes Unknown as a
-//!   whole. Conditions that `AND` joins before the unexpected token are kept only if no `OR` follows in the same
-//!   group, because an `OR` would group them differently.
+//!   whole. Conditions joined by `AND` before the unexpected token are kept only if no `OR` follows in the same group.
+//!   Otherwise, they would be only one of the alternatives of the `OR`.
 //! - In pruning mode, only values that can restrict a column are kept: literals, columns, and functions that preserve
 //!   a column's order. All other values become Unknown.
 //! - Nesting and the height of the tree are limited, so that no text can exhaust the stack.
@@ -195,7 +195,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns a value that does not restrict a single column, or Unknown in pruning mode.
+    /// Returns `value`, the result of an operator or of a function that does not preserve order. In pruning mode,
+    /// returns Unknown instead.
     pub(super) fn computed(&self, from: usize, value: Expr) -> Expr {
         match self.mode {
             ParseMode::Strict => value,
@@ -203,7 +204,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Updates the height for a new node whose children are the last node and another node of height `other`.
+    /// Updates `height` for a new node with two children: the node that was parsed last, and one of height `other`.
     pub(super) fn grow(&mut self, other: usize) -> Result<()> {
         self.height = 1 + self.height.max(other);
         match self.height > TEXT_LEVELS {
@@ -241,7 +242,7 @@ impl Parser<'_> {
         self.at
     }
 
-    /// Parses up to the end of the text, or to the parenthesis that closes this group.
+    /// Parses up to the end of the text, or to the parenthesis or comma that ends this group.
     pub(super) fn group(&mut self) -> Result<Node> {
         let start = self.at;
         let node = self.nested(1, Self::or);
@@ -271,7 +272,7 @@ impl Parser<'_> {
         self.peek().is_none() || self.is_symbol(")") || self.is_symbol(",")
     }
 
-    /// In pruning mode, replaces everything from `start` to the end of the group by Unknown. Otherwise returns
+    /// In pruning mode, replaces everything from `start` to the end of the group with Unknown. Otherwise, returns
     /// `error`.
     fn recover(&mut self, start: usize, error: Error) -> Result<Node> {
         if self.mode == ParseMode::Strict {
@@ -282,7 +283,8 @@ impl Parser<'_> {
         Ok(Node::Value(Expr::Unknown(self.text(start))))
     }
 
-    /// Skips to the end of the group and returns whether it passed an OR at the group's own level.
+    /// Skips to the end of the group. Returns whether it passed, at the group's own level, an OR or a symbol (`||`,
+    /// `->` or a comma) that may likewise give the preceding conditions another meaning.
     pub(super) fn skip_group(&mut self) -> bool {
         let (mut level, mut alternatives) = (0usize, false);
         while let Some(token) = self.peek() {

@@ -42,7 +42,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses a following IN, BETWEEN, LIKE or IS. If none of them follows, returns the node unchanged as `Err`.
+    /// Parses a following IN, BETWEEN, LIKE or IS. If none of them follows, returns the node unchanged as the inner
+    /// `Err`.
     fn after_value(&mut self, start: usize, node: Node) -> Result<Result<Node, Node>> {
         if self.keyword("IS") {
             return self.is(node).map(Ok);
@@ -138,7 +139,8 @@ impl Parser<'_> {
             let mut chars = escape.chars();
             if let (Some(escape), None) = (chars.next(), chars.next()) {
                 let like = Predicate::Like { value, pattern: pattern.to_owned(), escape };
-                // A pattern in double quotes may be the name of a column. Only the binder can find out.
+                // A pattern in double quotes might be meant as the name of a column. The added condition is always
+                // true, but it makes the binder refuse the pattern if such a column exists.
                 return Ok(match given {
                     Expr::DoubleQuoted(text) if !text.contains('%') => {
                         like.and(Expr::DoubleQuoted(text).is_not_null())

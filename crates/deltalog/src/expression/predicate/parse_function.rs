@@ -54,8 +54,8 @@ pub fn function_names() -> Vec<String> {
     all
 }
 
-/// Returns when the value of a function may change although its arguments are the same. The name is in upper or lower
-/// case.
+/// Returns whether the value of the function `name` may change although its arguments are the same, and how often.
+/// The name may be in upper or lower case.
 pub(crate) fn function_changes(name: &str) -> Changes {
     let name = name.to_ascii_uppercase();
     match MOMENTS.iter().any(|(moment, _)| *moment == name) {
@@ -65,7 +65,7 @@ pub(crate) fn function_changes(name: &str) -> Changes {
 }
 
 impl Parser<'_> {
-    /// Parses the call of the function `name`, in upper case, after the opening parenthesis.
+    /// Parses the rest of a call of the function `name` (in upper case) after the opening parenthesis.
     pub(super) fn call(&mut self, start: usize, name: &str) -> Result<Node> {
         let from = self.position();
         let clock = self.zone;
@@ -94,8 +94,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the time at which the statement began, if `name`, in upper case, is a function that returns it. A
-    /// condition that comes from an engine contains the time as a constant instead.
+    /// If `name` (in upper case) is a function that returns the time at which the statement began, returns that time.
+    /// Always returns `None` in pruning mode, because an engine's conditions contain the time as a constant.
     pub(super) fn now(&self, name: &str) -> Option<Expr> {
         let (_, moment) = MOMENTS.iter().find(|(moment, _)| *moment == name)?;
         let clock = self.zone.filter(|_| self.mode == ParseMode::Strict)?;
@@ -189,7 +189,7 @@ impl Parser<'_> {
         Ok(value.map(|value| Node::Value(self.computed(start, value))))
     }
 
-    /// Returns the call as a condition, if the function is a form of a condition.
+    /// Returns the condition that the call means, for `isnull`, `isnotnull`, and `startswith` with a literal prefix.
     fn condition_called(&self, name: &str, nodes: &[Node]) -> Option<Predicate> {
         let value = |node: &Node| match node {
             Node::Value(value) | Node::Condition(Predicate::Value(value)) => Some(value.clone()),

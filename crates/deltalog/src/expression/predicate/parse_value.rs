@@ -129,7 +129,7 @@ impl Parser<'_> {
         self.height = 1;
         match literal {
             Some(literal) => Ok(Node::Value(literal)),
-            None => self.unsupported(start, "not a constant of its type").map(Node::Value),
+            None => self.unsupported(start, "the constant does not fit its type").map(Node::Value),
         }
     }
 
@@ -171,7 +171,7 @@ impl Parser<'_> {
     /// Returns the sum of a value and an interval.
     fn shifted(&mut self, start: usize, of: Node, by: Option<Interval>) -> Result<Expr> {
         self.grow(0)?;
-        // In `INTERVAL 1 DAY * 2`, the operator would change the interval.
+        // An operator that binds more tightly than `+`, as in `INTERVAL 1 DAY * 2`, would change the interval.
         let is_whole = match self.peek() {
             Some(Token::Symbol(s) | Token::Word(s)) => {
                 Operation::infix(s).is_none_or(|(_, precedence)| precedence <= SUM)
@@ -229,7 +229,8 @@ impl Parser<'_> {
         if !self.symbol("(") {
             let now = self.now(&upper);
             return match (now, self.column(word)?) {
-                // If a column with the function's name exists, it takes precedence over the function.
+                // A column with the function's name takes precedence over the function. Only the binder can find out
+                // whether it exists, so it becomes the function's argument.
                 (Some(Expr::Apply(now, _)), Node::Value(column)) => {
                     Ok(Node::Value(Expr::Apply(now, vec![column])))
                 }

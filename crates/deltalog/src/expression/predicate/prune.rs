@@ -29,7 +29,7 @@ use std::rc::Rc;
 
 /// The statistics of the columns in some files, as arrays with one row per file.
 ///
-/// Only leaf columns have statistics. They have the names of the table's schema. `None` instead of an array, and a
+/// Only leaf columns have statistics. Columns are named as in the table's schema. `None` instead of an array, and a
 /// NULL in an array, mean that the statistic is not known. A partition column has its value as `min` and `max`; its
 /// `null_count` is 0, or `num_records` if the value is NULL.
 pub trait FileBounds {
@@ -97,7 +97,7 @@ struct Known {
     only_nulls: BooleanBuffer,
     /// The files in which the column may have a NaN; `None` if there is no such file.
     may_be_nan: Option<BooleanBuffer>,
-    /// The column, if the values come from a column.
+    /// The column, if these are its own statistics, without functions or a conversion to another domain.
     column: Option<BoundColumn>,
 }
 
@@ -107,7 +107,7 @@ pub(super) struct Pruner<'a> {
     pub(super) files: usize,
     records: Option<Int64Array>,
     known: HashMap<(usize, Domain), Rc<Known>>,
-    /// For each computed term, its values per file; `None` if the value of some file cannot be computed.
+    /// For each computed term that was looked up, its values per file; `None` if its value is not known for any file.
     pub(super) constants: HashMap<usize, Option<Rc<Constants>>>,
 }
 
@@ -403,7 +403,7 @@ impl Pruner<'_> {
 }
 
 impl Known {
-    /// Returns `values` as an array of the column's type, if the values come from a column.
+    /// Returns `values` as an array of the column's type; `None` if `column` is `None`, or if [`array_of`] fails.
     fn as_array(&self, values: &[Datum]) -> Option<ArrayRef> {
         array_of(values, &self.column.as_ref()?.data_type)
     }

@@ -48,7 +48,7 @@ impl Pruner<'_> {
                 None => Ok(new_null_array(&column.data_type, self.files)),
             }
         });
-        // If the value cannot be computed, evaluating the rows that need it will raise the error.
+        // An error is ignored here. If rows of a file need the value, evaluating them raises the same error.
         let values = rows.value(value, &is_constant).ok()?;
         let values = nullif(&values, &BooleanArray::new(others.clone(), None)).ok()?;
         Some(Constants { values, is_constant })
@@ -57,7 +57,8 @@ impl Pruner<'_> {
     /// Returns the files in which the column certainly has the same value in all rows, or only NULLs.
     fn only_values(&self, column: &BoundColumn) -> BooleanBuffer {
         let only_nulls = self.only_nulls_of(column);
-        // A floating-point column may have NaNs outside of its bounds, and zeros of both signs.
+        // The bounds of a floating-point column do not show that it has only one value: it may have NaNs outside of its
+        // bounds, and zeros of both signs.
         let is_float = matches!(column.data_type, DataType::Float32 | DataType::Float64);
         let bounds = |bound: Option<ArrayRef>| {
             let bound = bound.filter(|bound| bound.len() == self.files && !is_float)?;

@@ -3,7 +3,7 @@
 //! - The rows of a scope have the columns of all its tables, side by side. In a scope of several tables, column names
 //!   contain the index of their table, so that all names differ.
 //! - As in Spark, `t.c` is the column `c` of the table `t`. If there is no such column, it is the field `c` of a
-//!   column `t`. The name of a column without a table must occur in only one table.
+//!   column `t`. A column name that is written without a table name must occur in only one table.
 
 use std::sync::Arc;
 
@@ -211,7 +211,7 @@ impl Scope {
         Some((ColumnPath::new(names), field))
     }
 
-    /// Replaces a column by its path in the rows, and a string in double quotes by a constant.
+    /// Replaces a column with its path in the rows, and a string in double quotes with a constant.
     fn settle(&self, leaf: &mut Expr) -> Result<()> {
         *leaf = match leaf {
             Expr::Column(path) => Expr::Column(self.resolve(path)?),
@@ -369,7 +369,8 @@ fn rename_value(value: &mut Expr, changed: &Change<'_>) -> Result<()> {
     match value {
         Expr::Column(_) | Expr::DoubleQuoted(_) => changed(value),
         Expr::Call(_, of) => rename_value(of, changed),
-        // If no column with this name exists, the name stands for the function.
+        // The argument is a column with the function's name, which takes precedence. If no such column exists, the
+        // argument is removed.
         Expr::Apply(Operation::Now(..), column) => {
             column.retain_mut(|column| rename_value(column, changed).is_ok());
             Ok(())

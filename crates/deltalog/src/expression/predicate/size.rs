@@ -55,7 +55,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Checks the number of nodes and levels. The constants in lists of IN do not count.
+    /// Checks the number of nodes and levels. The constants in the list of an IN are not counted.
     ///
     /// # Errors
     /// Returns InvalidArgument if the numbers exceed the limits.

@@ -28,7 +28,7 @@ const KINDS: [&str; 13] = [
 ];
 
 fn nested(kind: &str, levels: usize) -> String {
-    // An expression that contains its operand twice also doubles the length of the text with each level.
+    // If the kind contains its operand twice, each level doubles the length of the text, so there are fewer levels.
     let (once, levels) = (kind.matches("{}").count() == 1, levels);
     let levels = if once { levels } else { levels.min(5) };
     (0..levels).fold("a".to_owned(), |inner, _| kind.replace("{}", &inner))

@@ -1,7 +1,8 @@
 //! Provides enough stack for deeply nested expressions.
 
-/// How many bytes of stack must be left for a level of the tree, and how many are allocated if fewer are left. A
-/// level needs much less. Rust's default of 2 MiB per thread is too small for all levels in a debug build.
+/// How many bytes of stack must be left for a level of the tree. If fewer are left, [`MORE`] bytes are allocated. A
+/// level needs much less than this, but all levels together may need more than the 2 MiB that Rust gives to a thread
+/// by default, at least in a debug build.
 const LEAST: usize = 128 * 1024;
 const MORE: usize = 1024 * 1024;
 

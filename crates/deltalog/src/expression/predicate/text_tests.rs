@@ -1,4 +1,4 @@
-//! Tests that parse conditions as Spark writes them, and of the round trip through `Display`.
+//! Tests of parsing conditions as Spark writes them, and of the round trip through `Display`.
 
 use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
 use super::{Expression, ParseMode, Scope, col, filter_mask, lit, parse};
@@ -23,7 +23,7 @@ fn in_any_zone(predicate: Predicate) -> Predicate {
     }
 }
 
-/// Returns the conditions that AND joins; `None` for conditions that are unknown.
+/// Returns the conditions that are joined by AND, with `None` for each unknown condition.
 fn conjuncts(predicate: Predicate) -> Vec<Option<Predicate>> {
     let all = match predicate {
         Predicate::And(all) => all,
@@ -350,7 +350,7 @@ proptest! {
     }
 }
 
-/// Expressions in which `{}` is replaced by a string in double quotes.
+/// Expressions in which `{}` is replaced with a string in double quotes.
 const PLACES: [&str; 18] = [
     "{} = s",
     "s <> {}",

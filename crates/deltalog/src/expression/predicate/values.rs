@@ -234,8 +234,8 @@ impl Values {
     }
 }
 
-/// Returns values of one domain as an array of a type that has this domain. Returns `None` for floating-point
-/// numbers, and if the type cannot represent a value.
+/// Returns values of one domain as an array of a type that has this domain. Returns `None` for booleans and
+/// floating-point numbers, and if the type cannot represent a value.
 pub(super) fn array_of(values: &[Datum], data_type: &DataType) -> Option<ArrayRef> {
     let array: ArrayRef = match domain_of(data_type)? {
         Domain::Boolean | Domain::Float => return None,
@@ -283,7 +283,7 @@ pub(crate) fn null_safe_equal(left: &ArrayRef, right: &ArrayRef) -> Result<Boole
     Ok(BooleanArray::new(BooleanBuffer::collect_bool(right.len(), same), None))
 }
 
-/// Compares with Arrow, whose order is correct for every domain once floating-point numbers are [`normal`].
+/// Compares with Arrow's kernels. If all floating-point numbers are [`normal`], their order is Spark's in each domain.
 fn compared(
     op: CompareOp,
     left: &dyn arrow::array::Datum,

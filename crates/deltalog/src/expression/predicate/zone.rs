@@ -5,13 +5,14 @@
 //! - The time zone database ends with the year 2099. After that year, its last rules apply forever, as in Java: a
 //!   later year has the same changes of the clock as an earlier year with the same calendar.
 //! - Local times that a zone skips or repeats are resolved as in Java: a skipped time moves forward by the
-//!   length of the gap, and a repeated time is the earlier instant.
+//!   length of the gap, and a repeated time means the earlier of the two instants.
 
 use crate::protocol::text::{MICROS_PER_DAY, calendar_date, days_since_epoch, parse_offset};
 use chrono::{DateTime, LocalResult, Offset, TimeZone};
 use chrono_tz::Tz;
 
-/// The years that stand for all later years: every kind of calendar year occurs within 28 years.
+/// The years that represent all later years. Within 28 years, every kind of calendar year occurs: common and leap
+/// years that begin on each day of the week.
 const LAST_YEARS: std::ops::Range<i64> = 2068..2096;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
@@ -100,8 +101,9 @@ impl Clock {
         self.extreme(instant, -1, Ord::max)
     }
 
-    /// Returns the smallest or largest local time around `instant`. Offsets differ by at most 32 hours, so more
-    /// distant changes of the clock cannot matter. Two changes are at least 12 hours apart.
+    /// Returns a lower or upper bound of the local times after `instant`, or before it if `direction` is -1. The
+    /// offsets of four instants, 12 hours apart, are enough: offsets differ by at most 32 hours, so more distant
+    /// changes of the clock cannot matter, and two changes are at least 12 hours apart.
     fn extreme(self, instant: i64, direction: i64, choose: fn(i64, i64) -> i64) -> Option<i64> {
         if let Zone::Fixed(seconds) = self.0 {
             return instant.checked_add(micros(seconds));
@@ -158,7 +160,8 @@ fn micros(seconds: i32) -> i64 {
     i64::from(seconds) * MICROS_PER_SECOND
 }
 
-/// Returns the distance between a time and the same time in one of the [`LAST_YEARS`]; 0 for earlier times.
+/// Returns the distance between a time and the same time in one of the [`LAST_YEARS`]; 0 if the time is not after
+/// these years.
 fn beyond(time: i64) -> i64 {
     let (year, ..) = calendar_date(time.div_euclid(MICROS_PER_DAY));
     if year < LAST_YEARS.end {
@@ -190,7 +193,7 @@ mod tests {
         "-03:30",
     ];
 
-    /// Returns instants near changes of the clock in 1840 to 2040, and a few days before and after them.
+    /// Generates pairs of instants in the years 1840 to 2039, with up to three and a half days between them.
     fn instants() -> impl Strategy<Value = (i64, i64)> {
         (-4_100_000_000i64..2_200_000_000, 0..300_000i64)
             .prop_map(|(seconds, more)| (seconds * 1_000_000, (seconds + more) * 1_000_000))

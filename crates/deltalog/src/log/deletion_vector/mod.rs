@@ -8,9 +8,9 @@
 //!
 //! - Row numbers are positions in the data file, counted from zero and including deleted rows. A vector is
 //!   therefore only valid for one data file.
-//! - Before memory is allocated for a vector's content, everything about it is checked: its position in its file, its
-//!   size, its checksum, the order of its keys, its cardinality, and that the data file has the rows. A vector that
-//!   fails a check is an error, never an empty vector.
+//! - The position and the size of a vector are checked before memory is allocated for it. Then its checksum, the order
+//!   of its keys and its cardinality are checked, and, if the number of rows in the data file is known, that all
+//!   deleted rows exist. A vector that fails a check is an error, never an empty vector.
 //! - Only the bytes of the requested vectors are read, even if their file contains many others.
 
 mod blob;
@@ -43,7 +43,7 @@ impl DeletionVector {
         self.rows.len()
     }
 
-    /// Returns the vector as bytes in the format of inline vectors and of vectors in files.
+    /// Returns the vector as bytes, in the format that inline vectors and vector files share.
     #[doc(hidden)]
     pub fn to_bytes(&self) -> Vec<u8> {
         blob::encode(&self.rows)
@@ -71,12 +71,12 @@ impl DeletionVector {
     /// Returns the deleted rows among `rows` in ascending order. If few of them are adjacent, this is several times as
     /// fast as [`DeletionVector::ranges`].
     pub(crate) fn rows_within(&self, rows: Range<u64>) -> impl Iterator<Item = u64> {
-        // `next_many` of roaring 0.12 omits a run that fills a container, from 0 to 65,535.
+        // This does not use `next_many`: in roaring 0.12, it omits a run that fills a container, from 0 to 65,535.
         self.buckets(rows).flat_map(|(first, deleted)| deleted.map(move |row| first + u64::from(row)))
     }
 
-    /// Returns the parts of the vector that may have rows among `rows`: the number of a part's first row, and its
-    /// deleted rows, which are counted from there.
+    /// Returns the buckets of the vector that may have rows among `rows`. Each item is the number of the bucket's first
+    /// row, and the bucket's deleted rows among `rows`, counted from that first row.
     fn buckets(&self, rows: Range<u64>) -> impl Iterator<Item = (u64, Iter<'_>)> {
         self.rows.bitmaps().filter_map(move |(key, bucket)| {
             // A bucket covers 2^32 rows. This is the first row of the bucket.
@@ -104,7 +104,7 @@ impl DeletionVector {
     /// Checks that all rows of the vector exist in a data file of `rows` rows.
     ///
     /// # Errors
-    /// `CorruptData` if the vector has a row beyond them.
+    /// `CorruptData` if the vector has a row that does not exist.
     pub fn ensure_within(&self, rows: u64) -> Result<()> {
         match self.rows.max() {
             Some(largest) if largest >= rows => Err(Error::corrupt_data(format!(

@@ -18,7 +18,7 @@ pub enum VectorPlace {
     Inline(Vec<u8>),
     /// In a file of vectors.
     File {
-        /// The file. The table may refer to it; this has been checked.
+        /// The file. [`VectorPlace::of`] has checked that the table may refer to it.
         path: LogPath,
         /// The offset in the file at which the vector's size is stored, followed by the vector.
         offset: u64,
@@ -114,7 +114,7 @@ fn uuid_path(text: &str) -> Result<String> {
         .ok_or_else(no_uuid)?;
     let uuid: [u8; 16] = z85::decode(uuid)?.try_into().map_err(|_| no_uuid())?;
     let name = vector_file(Uuid::from_bytes(uuid));
-    // The prefix in the descriptor is not percent-encoded. The path is decoded as a whole later, so the prefix is
-    // encoded here.
+    // The prefix in the descriptor is not percent-encoded, but the whole path is percent-decoded later. So the prefix
+    // is encoded here.
     Ok(if prefix.is_empty() { name } else { format!("{}/{name}", path::encode(prefix)) })
 }

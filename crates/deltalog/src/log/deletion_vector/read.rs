@@ -92,7 +92,8 @@ impl DeletionVectors {
             open.push(known);
             return Ok(file);
         }
-        // Two threads may open the same file at once. That costs one more request, but no other thread has to wait.
+        // The lock is released, so that other threads do not have to wait while the file is opened. Two threads may
+        // then open the same file, which costs one more request.
         drop(open);
         let file = self.storage.open_log_path(path)?;
         match read(&file, 0, 1)?.first() {
@@ -113,7 +114,7 @@ impl DeletionVectors {
     }
 }
 
-/// Returns the bytes of the vector at `offset`, without the size and the checksum around it. Both are checked.
+/// Returns the bytes of the vector at `offset`. Checks the size and the checksum around it, and leaves them out.
 fn vector_bytes(file: &FileReader, offset: u64, size: usize) -> Result<Bytes> {
     let framed = size
         .checked_add(2 * FRAME)

@@ -284,7 +284,7 @@ proptest! {
         prop_assert_eq!(found, expected);
     }
 
-    /// Whatever the descriptor, reading it does not panic and does not leave the table's directory.
+    /// Reading a descriptor never panics and never leads to a file outside the table's directory.
     #[test]
     fn a_descriptor_never_leads_outside_the_table(
         storage in prop::sample::select(vec!["u", "p", "i"]),

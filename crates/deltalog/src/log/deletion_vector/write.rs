@@ -17,8 +17,8 @@ pub(crate) fn vector_file(id: Uuid) -> String {
     format!("deletion_vector_{}.bin", id.hyphenated())
 }
 
-/// Returns the descriptor of the same vector in a copy of its file: the file that [`vector_file`] names in another
-/// table.
+/// Returns the descriptor of `vector` in a copy of its file. The copy is in another table and has the name that
+/// [`vector_file`] returns for `id`.
 pub(crate) fn relocated_vector(vector: &DeletionVectorDescriptor, id: Uuid) -> DeletionVectorDescriptor {
     DeletionVectorDescriptor {
         storage_type: DeletionVectorStorage::UuidRelativePath,
@@ -27,11 +27,11 @@ pub(crate) fn relocated_vector(vector: &DeletionVectorDescriptor, id: Uuid) -> D
     }
 }
 
-/// Writes `vectors` to the new file that [`vector_file`] names, and returns one descriptor per vector. The file is
-/// durable.
+/// Writes `vectors` to the new file that [`vector_file`] names, and returns one descriptor per vector. When this
+/// function returns, the file is durable.
 ///
 /// # Errors
-/// `InvalidArgument` if the vectors need more than 2 GiB; also errors of the store.
+/// `InvalidArgument` if the vectors need more than 2 GiB; also errors from the store.
 pub(crate) fn write_vectors(
     storage: &Storage,
     id: Uuid,

@@ -32,7 +32,8 @@ const VALUES: [u8; 256] = {
 };
 const NONE: u8 = u8::MAX;
 
-/// Decodes `text`: four bytes per five characters, or fewer for a last block that is padded as the crate `z85` does it.
+/// Decodes `text`: four bytes per five characters, or fewer for a last block that is padded in the way of the crate
+/// `z85`.
 ///
 /// # Errors
 /// `CorruptLog` for a character outside the alphabet, a length that is not a multiple of five, and a block

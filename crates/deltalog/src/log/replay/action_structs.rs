@@ -8,7 +8,8 @@ use super::deletion_vectors::DeletionVectorColumn;
 use crate::error::{Error, Result};
 use crate::protocol::{Add, DeletionVectorDescriptor, PartitionValues, Remove};
 
-/// Returns the `add` actions of a batch with the log's columns. Columns that are null in every row may be absent.
+/// Returns the `add` actions of `batch`, which has the log's columns. Optional columns that are null in every row may
+/// be missing.
 ///
 /// # Errors
 /// `CorruptLog` if an action lacks a required field.

@@ -38,7 +38,8 @@ pub(super) struct AddRows {
 }
 
 impl AddRows {
-    /// Reserves space for exactly `rows`, because a log may have very many commits with very few files.
+    /// Reserves space for exactly `rows` rows. The default capacity of the builders would waste memory, because a log
+    /// may have very many commits with very few files.
     pub(super) fn with_capacity(rows: usize) -> Self {
         Self {
             path: StringBuilder::with_capacity(rows, 0),
@@ -105,7 +106,7 @@ pub(super) struct RemoveRows {
 }
 
 impl RemoveRows {
-    /// Reserves space for `rows`.
+    /// Reserves space for `rows` rows.
     pub(super) fn with_capacity(rows: usize) -> Self {
         Self {
             path: StringBuilder::with_capacity(rows, 0),

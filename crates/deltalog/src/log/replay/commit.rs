@@ -13,7 +13,8 @@ use crate::protocol::{
 };
 use crate::storage::Storage;
 
-/// A parsed commit. As everywhere in the replay, the newest action comes first, which is the last line of the file.
+/// A parsed commit. Its actions are ordered newest first, as everywhere in the replay: the newest action is in the last
+/// line of the file.
 #[derive(Debug)]
 pub struct Commit {
     /// The version.
@@ -49,7 +50,7 @@ impl Commit {
     /// Reads and parses a commit.
     ///
     /// # Errors
-    /// `CorruptLog` with file and line, `FileNotFound`, and errors of the store.
+    /// `CorruptLog` with file and line, `FileNotFound`, and errors from the store.
     pub fn read(storage: &Storage, file: CommitFile) -> Result<Self> {
         Self::read_with(storage, file, KeptStatistics::OfAdds)
     }
@@ -110,7 +111,7 @@ impl Commit {
             || !moves_rows(&self.removes)
     }
 
-    /// Returns a commit of `version` without any actions. All but file actions can then be set.
+    /// Returns a commit of `version` without any actions. The caller can then set all actions except file actions.
     pub(crate) fn without_files(version: u64) -> Self {
         Self {
             version,
@@ -274,7 +275,8 @@ impl CommitParts {
             // Lines are parsed from the last to the first, so the action that is seen first is the one that counts.
             Action::Metadata(metadata) => self.metadata = self.metadata.take().or(Some(metadata)),
             Action::Protocol(protocol) => self.protocol = self.protocol.take().or(Some(protocol)),
-            // `commitInfo` only counts in the first line of the commit. (PROTOCOL, "In-Commit Timestamps".)
+            // Unlike other actions, the first `commitInfo` of the commit counts, which is parsed last. (PROTOCOL,
+            // "In-Commit Timestamps".)
             Action::CommitInfo(info) => self.commit_info = Some(info),
             _ => {}
         }
@@ -324,7 +326,7 @@ mod tests {
         assert_eq!(Commit::parse(text.as_bytes(), 0, 0).unwrap().timestamp_ms(), 5);
     }
 
-    /// If two readers could understand a line differently, every reader refuses it.
+    /// A line that two readers could understand differently is refused, whichever function parses it.
     #[test]
     fn ambiguous_lines_are_refused() {
         for line in [

@@ -25,10 +25,10 @@ pub struct FileFilter {
     /// `maxValues` and `nullCount` are decoded. The paths use the column names of the log, and the values have the
     /// types of the checkpoint. This only has an effect if `columns` contains `Stats`.
     pub parsed_stats: Option<Arc<[Vec<String>]>>,
-    /// Whether the struct is only used for rows for which the checkpoint has no `stats` text.
+    /// Whether the struct is used only for row groups in which the checkpoint has no `stats` text.
     pub prefers_text: bool,
-    /// Decides for each row of a batch with the log's columns. The result must not depend on how files are grouped into
-    /// batches.
+    /// Decides for each row of a batch whether to keep the file. The batch has the log's columns. The result must not
+    /// depend on how files are grouped into batches.
     pub keep: Arc<Keep>,
 }
 

@@ -11,7 +11,7 @@ use crate::protocol::{DeletionVectorDescriptor, LogPath, PathResolver, write_uni
 #[derive(Debug)]
 pub(super) struct Keys {
     paths: StringArray,
-    /// Whether every path is plain, so that it is its own key.
+    /// Whether every path is plain, so that the path itself is the key.
     all_plain: bool,
     deletion_vectors: Option<DeletionVectorIds>,
 }

@@ -17,7 +17,7 @@ use memchr::{memchr, memchr2};
 
 use crate::protocol::{AddLine, Pairs, Text};
 
-/// Parses `line`, which must not have spaces around it. Leaves out `stats` unless `with_stats`.
+/// Parses `line`, which must not have spaces around it. Leaves out `stats` unless `with_stats` is true.
 pub(super) fn add_line(line: &[u8], with_stats: bool) -> Option<AddLine<'_>> {
     let mut rest = Rest(line.strip_prefix(b"{\"add\":{")?);
     let mut add = Fields::default();
@@ -96,7 +96,7 @@ impl<'a> Rest<'a> {
         Some(())
     }
 
-    /// Parses a key and its colon. Keys are short, so they are searched byte by byte.
+    /// Parses a key and its colon. Keys are short, so the closing quote is searched byte by byte.
     fn key(&mut self) -> Option<&'a [u8]> {
         self.skip(b"\"")?;
         let end = self.0.iter().position(|byte| *byte == b'"')?;
@@ -135,7 +135,7 @@ impl<'a> Rest<'a> {
                 return Some(Cow::Owned(String::from_utf8(text).ok()?));
             }
             if text.capacity() == 0 {
-                // The statistics are nearly all of the rest of the line, and unescaping only makes them shorter.
+                // The statistics make up nearly all of the rest of the line, and unescaping only makes them shorter.
                 text.reserve(start.len());
             }
             text.extend_from_slice(plain);
@@ -249,8 +249,7 @@ mod tests {
         (add.path.to_string(), values, numbers, add.data_change, stats, pairs(add.tags.as_ref()).is_some())
     }
 
-    /// Checks that an accepted line gives the same result as in the general parser. Returns whether the line was
-    /// accepted.
+    /// Checks that an accepted line gives the same result as the general parser. Returns whether the line was accepted.
     fn agrees(line: &[u8]) -> bool {
         let (with, without) = (add_line(line, true), add_line(line, false));
         let general = general(line);

@@ -1,9 +1,9 @@
-//! The content of a log file after a checkpoint: a commit, or a compaction that replaces several.
+//! The content of a log file that follows the checkpoint: a commit, or a compaction that replaces several commits.
 //!
-//! A compaction has the newest action for each file, application and domain, and no other. That suffices for the state
-//! of a table, but does not show what each commit has changed: if one commit adds a file and a later one removes it,
-//! the compaction only has the `remove` action, and it has no `commitInfo` and `cdc` actions. Protocol: "Log Compaction
-//! Files".
+//! A compaction has only the newest action for each file, application and domain, and the newest protocol and metadata.
+//! They suffice for the state of a table, but do not show what each commit has changed: if one commit adds a file and a
+//! later one removes it, the compaction only has the `remove` action, and it never has `commitInfo` or `cdc` actions.
+//! Protocol: "Log Compaction Files".
 
 use std::sync::Arc;
 
@@ -54,8 +54,8 @@ impl Replayed {
         }
     }
 
-    /// Returns the newest actions of the versions. The state of the last version depends on nothing else, but they do
-    /// not show what each version has changed.
+    /// Returns the newest actions of the versions. They show how the versions together change the state of the table,
+    /// but not what each version has changed.
     pub(crate) fn newest_actions(&self) -> &Arc<Commit> {
         match self {
             Self::Commit(commit) => commit,

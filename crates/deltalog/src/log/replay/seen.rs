@@ -62,7 +62,7 @@ impl Seen {
             row: u32::try_from(row).map_err(|_| too_many())?,
         };
         let Self { resolver, keys, places, hasher } = self;
-        // Keys in the table were resolved when they were inserted, so they can be resolved again.
+        // Keys in the table were resolved when they were inserted, so resolving them again does not fail.
         places.insert_unique(hash, place, |place| {
             key_at(keys, *place, resolver, |key| hasher.hash_one(key)).unwrap_or_default()
         });

@@ -37,7 +37,7 @@ impl State {
     /// Reads the commits of `segment`. Commits that `older` has already read are not read again.
     ///
     /// # Errors
-    /// `CorruptLog` for a damaged commit; also errors of the store.
+    /// `CorruptLog` for a damaged commit; also errors from the store.
     pub(crate) fn load(
         storage: &Storage,
         resolver: &PathResolver,
@@ -56,7 +56,8 @@ impl State {
             let same = older
                 .and_then(|older| older.checkpoint.as_ref())
                 .filter(|checkpoint| checkpoint.files().is_same(files));
-            // Reuse the open files of the older state, and remember which files are damaged.
+            // Reuse the checkpoint of the older state: its footers need not be read again, and it knows whether it is
+            // damaged.
             same.cloned().unwrap_or_else(|| {
                 Arc::new(Checkpoint::new(storage, resolver, files.clone(), without, staged))
             })
@@ -116,7 +117,7 @@ impl State {
         &self.segment
     }
 
-    /// Returns the commits after the checkpoint, newest first, without those that are replaced by a compaction.
+    /// Returns the commits after the checkpoint, newest first. Commits that a compaction replaces are left out.
     pub(crate) fn commits(&self) -> impl Iterator<Item = &Arc<Commit>> + Clone {
         self.replayed.iter().filter_map(Replayed::commit)
     }
@@ -132,7 +133,7 @@ impl State {
         self.segment.checkpoint.as_ref().map(|checkpoint| checkpoint.version)
     }
 
-    /// Returns the actions of `kinds`, newest first. Of the protocol and the metadata only the newest matters, so older
+    /// Returns the actions of `kinds`, newest first. Only the newest protocol and the newest metadata matter, so older
     /// ones may be left out.
     ///
     /// # Errors
@@ -156,10 +157,10 @@ impl State {
         Ok(actions)
     }
 
-    /// Returns the live files. Those that the newest commits have added come first.
+    /// Returns the live files. Files that the newest commits have added come first.
     ///
     /// # Errors
-    /// `CorruptLog`; errors while reading are returned with the batches.
+    /// `CorruptLog` for an invalid path. Errors that occur while files are read are returned by the iterator.
     pub(crate) fn files(&self, request: AddRequest) -> Result<FileReplay> {
         let tail = self.tail()?;
         let read = FileReplay::request_for(&tail, &request);
@@ -192,7 +193,7 @@ impl State {
     /// Opens the sidecars of the checkpoint. Returns `None` if it has no sidecars that can be used.
     ///
     /// # Errors
-    /// `CorruptLog`, `FileNotFound` and errors of the store, for a checkpoint that cannot be read.
+    /// `CorruptLog`, `FileNotFound` and errors from the store, for a checkpoint that cannot be read.
     pub(crate) fn sidecars(&self) -> Result<Option<Vec<SidecarFile>>> {
         self.checkpoint.as_ref().map_or(Ok(None), |checkpoint| checkpoint.open_sidecars())
     }
@@ -209,9 +210,9 @@ impl State {
     }
 }
 
-/// The maximum total size in bytes of the commits after the checkpoint for which the statistics of files are kept in
-/// memory. Beyond that, statistics are read again when they are needed: they are most of the commits' bytes, and a
-/// state is kept for a long time.
+/// If the commits after the checkpoint have at most this many bytes in total, the statistics of their files are kept in
+/// memory. Otherwise, the statistics are read again when they are needed: they make up most of the commits' bytes, and
+/// a state lives long.
 const HELD_STATISTICS: u64 = 64 << 20;
 
 /// Reads and parses commits and compactions on all cores. Returns them newest first.
@@ -229,7 +230,7 @@ fn read_commits(
         Some(commit) => Ok(vec![commit.clone()]),
         None => read_file(storage, resolver, segment, *file, with_stats),
     };
-    // Reading a commit from a local file takes less time than starting a thread.
+    // Reading a commit from a local file takes less time than starting a thread, so each thread reads several of them.
     let threads = storage.readers(if storage.waits() { missing } else { missing.div_ceil(8) });
     let commits = parallel::each(&known, threads, read)?;
     Ok(commits.into_iter().flatten().collect())

@@ -1,5 +1,5 @@
-//! Reconciles the file actions of the commits after the checkpoint, and removes what they supersede from the
-//! checkpoint.
+//! Reconciles the file actions of the commits after the checkpoint, and leaves out the rows of the checkpoint that
+//! these actions supersede.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,7 +26,7 @@ pub struct Tail {
     seen: Seen,
 }
 
-/// A commit with the file actions that no newer commit supersedes.
+/// A commit, and the selection of its file actions that no newer action supersedes.
 #[derive(Debug)]
 struct Reconciled {
     commit: Arc<Commit>,
@@ -145,7 +145,7 @@ impl Tail {
         Ok(false)
     }
 
-    /// Removes the rows that a later commit supersedes from a batch of the checkpoint.
+    /// Returns a batch of the checkpoint without the rows that a later commit supersedes.
     pub(crate) fn filter(&self, batch: RecordBatch) -> Result<RecordBatch> {
         if self.is_empty() {
             return Ok(batch);
@@ -201,8 +201,8 @@ pub(crate) fn with_columns(batch: &RecordBatch, fields: Vec<Field>) -> Result<Re
         .map_err(|error| Error::corrupt_log("file actions lack a column").with_source(error))
 }
 
-/// An iterator over the live files of a version, first those in the commits, then those in the checkpoint. It returns
-/// batches of `add` actions with the log's columns (`path`, `partitionValues`, `stats`, …).
+/// An iterator over the live files of a version, first the files in the commits, then the files in the checkpoint. It
+/// returns batches of `add` actions with the log's columns (`path`, `partitionValues`, `stats`, …).
 pub struct FileReplay {
     storage: Storage,
     tail: Arc<Tail>,

@@ -86,7 +86,7 @@ pub(crate) fn with_bounds(
 fn resolve(schema: &StructType, column: &ColumnPath, action: &str) -> Result<(Vec<String>, StructField)> {
     let missing = || {
         let names: Vec<_> = schema.fields().iter().map(|field| field.name.as_str()).collect();
-        let message = format!("the table has no column '{column}', by which it is to be {action}");
+        let message = format!("the table cannot be {action} by '{column}': it has no such column");
         Error::invalid_argument(message).with_hint(format!("the columns are {}", names.join(", ")))
     };
     let (mut path, mut fields, mut found) = (Vec::new(), Some(schema), None);

@@ -1,4 +1,4 @@
-//! Checks the columns, and the rules of columns, of a table that is to be created or replaced.
+//! Checks the columns of a table that is to be created or replaced, and the rules of these columns.
 //!
 //! The schema may come from another table. Metadata about that table's files is left out: physical names and ids,
 //! recorded type changes, and high water marks of identity columns.
@@ -47,7 +47,7 @@ pub(super) fn check_rules(
         };
         if let Some(other) = generated.columns().iter().find(|column| is_generated(column.path.parts())) {
             return Err(Error::invalid_argument(format!(
-                "the generated column '{name}' ({sql}) depends on '{}', which is generated itself",
+                "the generated column '{name}' ({sql}) depends on '{}', which is also a generated column",
                 other.path
             ))
             .with_hint("write the expression of that column instead of its name"));
@@ -137,8 +137,8 @@ fn check_default(field: &StructField, sql: &str) -> Result<()> {
     }
 }
 
-/// In a new definition, metadata that does not have the form that the protocol requires is the user's mistake. It
-/// does not mean that the log is damaged.
+/// Turns a `CorruptLog` error into `InvalidArgument`. Invalid metadata in a new definition is a mistake of the user; it
+/// does not mean that a log is damaged.
 fn as_argument(error: Error) -> Error {
     match error.kind() {
         ErrorKind::CorruptLog => Error::invalid_argument(error.to_string()),

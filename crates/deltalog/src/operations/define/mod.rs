@@ -107,8 +107,8 @@ pub struct TableDefinition {
     pub schema: StructType,
     /// The partition columns, in order.
     pub partition_columns: Vec<String>,
-    /// The columns by which the rows are clustered. They may be fields of structs. With an empty list, the table can
-    /// be clustered later.
+    /// The columns by which the rows are clustered. They may be fields of structs. With an empty list, the table has
+    /// the feature `clustering` but no clustering columns yet. `None` does not request the feature.
     pub clustering_columns: Option<Vec<ColumnPath>>,
     /// CHECK constraints: their names and their conditions in Spark's SQL.
     pub constraints: BTreeMap<String, String>,
@@ -191,7 +191,8 @@ impl TableDefinition {
         Ok(properties)
     }
 
-    /// Enables column mapping if necessary, with ids greater than `last_id`, and checks the rules of the columns.
+    /// Checks the rules of the columns. If the table uses column mapping, first assigns physical names, and ids that
+    /// are greater than `last_id`.
     fn finish(
         &self,
         protocol: Protocol,
@@ -225,7 +226,7 @@ impl TableDefinition {
         Ok(TableHeader { protocol, metadata, clustering: clustering.transpose()? })
     }
 
-    /// Returns whether files have other column names than the schema.
+    /// Returns whether the table uses column mapping, which means that files do not have the schema's column names.
     fn maps_columns(&self) -> bool {
         let property = |name: &str| self.configuration.get(name).map(String::as_str);
         match property(MAPPING_MODE) {

@@ -28,7 +28,7 @@ pub(crate) fn check_names(fields: &StructType) -> Result<()> {
             "the column name '{name}' contains {bad:?}, which Parquet readers refuse without column mapping"
         ))
         .with_hint(
-            "rename the column, or turn on column mapping, which all names are allowed with: \
+            "rename the column, or turn on column mapping, with which all names are allowed: \
              configuration={\"delta.columnMapping.mode\": \"name\"}, or in SQL \
              TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
         )),

@@ -1,7 +1,7 @@
 //! Refuses table properties that users cannot set, or that are not implemented. (Protocol: "Change Metadata".)
 //!
-//! - A property whose name belongs to the protocol must be known, and its value must be allowed. Properties that
-//!   users invent can have any name and value.
+//! - A property whose name begins with `delta.` must be known, and its value must be allowed. Properties that users
+//!   invent can have any other name, and any value.
 //! - Properties that the table maintains itself, such as the highest column id, cannot be set or removed.
 
 use std::collections::BTreeMap;
@@ -25,8 +25,9 @@ const KEPT_BY_THE_TABLE: [&str; 6] = [
 /// Refuses properties that users cannot set.
 ///
 /// # Errors
-/// Returns `InvalidArgument` for an unknown property of the protocol, for a value that is not allowed, and for a
-/// property that the table maintains itself. Returns `Unsupported` for a property that this crate does not implement.
+/// Returns `InvalidArgument` for an unknown property whose name begins with `delta.`, for a value that is not allowed,
+/// and for a property that the table maintains itself. Returns `Unsupported` for a property that this crate does not
+/// implement.
 pub(crate) fn ensure_settable(properties: &BTreeMap<String, String>) -> Result<()> {
     check_properties(properties)?;
     for (name, value) in properties {

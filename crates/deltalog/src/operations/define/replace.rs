@@ -1,4 +1,4 @@
-//! Replaces a table by another table. (Protocol: "Change Metadata", "Supported Features".)
+//! Replaces a table with another table. (Protocol: "Change Metadata", "Supported Features".)
 //!
 //! The following parts of the old table are kept, as in the JVM implementation:
 //!
@@ -10,11 +10,11 @@
 //! | when in-commit timestamps began, if both tables have them | earlier versions have no such timestamps |
 //! | row tracking, deletion vectors and checkpoint policy, unless they are given | they concern how files are stored |
 //!
-//! The table gets a new id, which shows readers of a stream that this is another table. New columns get physical
-//! names that no column of the old table had. They also get unused ids, if the old table had column mapping. If it
-//! did not, there is no record of the highest id, so ids start from one again. This is safe, because no file of the
-//! old table remains. The JVM implementation also does this: it removes the record of the highest id together with
-//! the mapping.
+//! The table gets a new id, which shows readers of a stream that this is another table. With column mapping, all
+//! columns get new physical names. If the old table had column mapping, the columns also get ids that it has never
+//! used. Otherwise, the ids start from one, because the old table has no record of the highest id. This is safe,
+//! because no file of the old table remains. The JVM implementation does the same: when it removes column mapping from
+//! a table, it also removes the record of the highest id.
 
 use super::{FEATURE, MAX_COLUMN_ID, TableDefinition, name_row_tracking_columns};
 use crate::error::{Error, Result};
@@ -35,7 +35,8 @@ const KEPT_UNLESS_GIVEN: [&str; 3] =
     ["delta.checkpointPolicy", "delta.enableDeletionVectors", "delta.enableRowTracking"];
 
 impl TableDefinition {
-    /// Returns the actions of a commit that replaces the table of `base` by the table of this definition.
+    /// Returns the protocol, metadata and clustering for a commit that replaces the table of `base` with the table of
+    /// this definition.
     ///
     /// # Errors
     /// Returns the same errors as [`TableDefinition::resolve`]. Also returns `InvalidArgument` if `base` is

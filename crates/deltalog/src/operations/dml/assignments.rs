@@ -1,14 +1,14 @@
 //! The values that an UPDATE, or a clause of a MERGE, assigns to columns of the table.
 //!
-//! - A value that is just a column, of the table or of a source, is stored as an append would store it: unchanged, or
-//!   not at all if the types do not match. The same applies to a literal, except that a number becomes the nearest
-//!   floating-point number, and a string is cast.
+//! - A value that is just a column, of the table or of a source, is stored as an append would store it: it never
+//!   changes, and it is an error if the types do not match. The same applies to a literal, except that a number is
+//!   rounded for a floating-point column, and that a string is cast.
 //! - A computed value is cast to the type of its column, which may round it. A value that does not fit is an error.
 //! - The value of a struct column must have all fields of the column.
 //! - A generated column to which no value is assigned is left out, so that it is computed from the new values.
 //!   (PROTOCOL, "Generated Columns".)
-//! - An identity column keeps its values in changed rows. Only new rows get values, and users may provide them only
-//!   if the column accepts values. (PROTOCOL, "Identity Columns".)
+//! - An identity column keeps its values in changed rows. Only new rows get new values. Users may provide these values
+//!   only if the column accepts explicit values. (PROTOCOL, "Identity Columns".)
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -49,8 +49,8 @@ pub(super) struct Assignments {
 }
 
 impl Assignments {
-    /// Binds pairs of a column and its value, a SQL expression. Columns may be qualified by `alias`, the alias of the
-    /// table.
+    /// Binds assignments. Each one is a pair: the name of a column, and a SQL expression for its value. Column names
+    /// may be qualified by `alias`, the alias of the table.
     ///
     /// # Errors
     /// Returns `InvalidArgument` for a column that does not exist or is assigned twice, and for a value that is not
@@ -107,7 +107,7 @@ impl Assignments {
     }
 
     /// Calls `visit` with the rows before and after they get the new values, one batch at a time. `before` are the
-    /// rows of the table; additional columns in them are kept. `rows` are the same rows in the scope.
+    /// rows of the table; additional columns in them are kept. `rows` are the same rows with the columns of the scope.
     ///
     /// # Errors
     /// Returns the errors of `visit`, and `InvalidArgument` for a row whose value cannot be computed.
@@ -152,7 +152,7 @@ impl Assignments {
     }
 
     /// Returns rows with the new values. `before` are the rows of the table; additional columns in them are kept.
-    /// `rows` are the same rows in the scope.
+    /// `rows` are the same rows with the columns of the scope.
     ///
     /// # Errors
     /// Returns `InvalidArgument` for a row whose value cannot be computed.
@@ -212,10 +212,8 @@ fn column_of(name: &str, table: &Schema, names: &FieldNames, alias: &str) -> Res
         [name] => find(name),
         [table, name] if table.to_lowercase() == alias.to_lowercase() => find(name),
         [first, ..] if find(first).is_some() => {
-            return Err(Error::unsupported(format!(
-                "a part of a column cannot be assigned, as {path} would be"
-            ))
-            .with_hint("assign the whole column"));
+            return Err(Error::unsupported(format!("{path} cannot be assigned: it is a part of a column"))
+                .with_hint("assign the whole column"));
         }
         _ => None,
     };

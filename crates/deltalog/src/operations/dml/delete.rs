@@ -9,9 +9,9 @@
 //!   some such rows ──────► they are deleted by a deletion vector, if the table has these; else the others are copied
 //! ```
 //!
-//! - Readers of the change feed can tell the deleted rows from removed files and deletion vectors. Only if remaining
-//!   rows were copied to new files are change data files written, and then for all changes of the version. (PROTOCOL,
-//!   "Change Data Files".)
+//! - Removed files and deletion vectors show readers of the change data feed which rows were deleted. Change data files
+//!   are written only if remaining rows are copied to new files; they then contain all changes of the version.
+//!   (PROTOCOL, "Change Data Files".)
 
 use arrow::array::RecordBatch;
 use roaring::RoaringTreemap;
@@ -30,7 +30,7 @@ use crate::snapshot::Snapshot;
 ///
 /// # Errors
 /// Returns `InvalidArgument` for a predicate that cannot be evaluated, and for an append-only table. Also returns
-/// `CommitConflict`, `CommitStateUnknown`, `CorruptData`, and errors of the store.
+/// `CommitConflict`, `CommitStateUnknown`, `CorruptData`, and errors from the store.
 pub fn delete(base: &Snapshot, predicate: Option<&str>, request: Request) -> Result<RowChangeOutcome> {
     let statement = Statement::Delete { predicate: predicate.map(str::to_owned) };
     let environment = request.environment.clone();

@@ -41,7 +41,7 @@ impl Emptied {
     /// rows or an unknown number of rows.
     ///
     /// # Errors
-    /// Returns `CorruptLog`, and errors of the store.
+    /// Returns `CorruptLog`, and errors from the store.
     pub(super) fn moved(base: &Snapshot, files: &[ListedFile], conflict: &Conflict) -> Result<Option<Self>> {
         if !is_about(conflict, files) || !base.deletes_by_vectors()? {
             return Ok(None);

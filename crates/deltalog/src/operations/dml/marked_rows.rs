@@ -6,7 +6,7 @@
 //! | [`OPERATION`] | int | bits: [`REMOVE`], [`WRITE`], [`MATCHED`], [`BY_SOURCE`] |
 //! | [`FILE`], [`ROW`] | int, long | the row to remove: the number of its file, and its position in the file |
 //!
-//! - An update is one row that has the bits of both, with the old position and the new values.
+//! - An update is one row with both bits, [`REMOVE`] and [`WRITE`]. It has the old position and the new values.
 //! - The bits have the same meaning as in `RowAction.java`.
 
 use std::sync::Arc;
@@ -31,10 +31,10 @@ const REMOVE: i32 = 1;
 const WRITE: i32 = 2;
 /// The bit for a row of the target that matches a row of the source, and that only one row may match.
 const MATCHED: i32 = 4;
-/// The bit for a clause `WHEN NOT MATCHED BY SOURCE`.
+/// The bit for a row that a clause `WHEN NOT MATCHED BY SOURCE` changes or deletes.
 const BY_SOURCE: i32 = 8;
 
-/// Collects what a task does to rows.
+/// A record of what a task does to rows.
 #[derive(Debug, Default)]
 pub struct MarkedRows {
     removed: RowsByFile,

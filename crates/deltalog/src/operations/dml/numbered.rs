@@ -32,7 +32,7 @@ impl FileNumbers {
     /// Numbers the files of `base`.
     ///
     /// # Errors
-    /// Returns `CorruptLog`, and errors of the store. Returns `Unsupported` for a table with too many files to
+    /// Returns `CorruptLog`, and errors from the store. Returns `Unsupported` for a table with too many files to
     /// number.
     pub fn of(base: &Snapshot) -> Result<Self> {
         let mut paths = Vec::new();
@@ -59,7 +59,7 @@ impl FileNumbers {
     /// Returns the files with these numbers. `base` must be the version whose files were numbered.
     ///
     /// # Errors
-    /// Returns `CorruptData` for a number that no file has, `CorruptLog`, and errors of the store.
+    /// Returns `CorruptData` for a number that no file has, `CorruptLog`, and errors from the store.
     pub(super) fn files(
         &self,
         base: &Snapshot,
@@ -92,8 +92,8 @@ pub struct NumberedFile {
     pub vector: Option<DeletionVectorDescriptor>,
 }
 
-/// Reads the rows of files that are not deleted. The last two columns of each batch are the number of the file, and
-/// the positions of the rows in the file.
+/// An iterator over the rows of files, without the deleted rows. The last two columns of each batch are the number of
+/// the file, and the positions of the rows in the file.
 pub struct NumberedRows {
     scan: RowScan,
     vectors: DeletionVectors,

@@ -117,7 +117,7 @@ impl RowChange {
     }
 
     /// Records the rows that the statement has read to find the rows to change: the rows for which `predicate` may be
-    /// true, or the whole table for `None`.
+    /// true. `None` means that it has read the whole table.
     ///
     /// - A commit that adds a file which may have such rows is a conflict, except for blind appends under
     ///   `WriteSerializable`, the default. A commit that deletes other rows is not a conflict.
@@ -129,7 +129,7 @@ impl RowChange {
     }
 
     /// Records the rows of the table from which the source of a MERGE was computed. A commit that changes these rows,
-    /// or adds rows of this kind, is a conflict, except for blind appends under `WriteSerializable`.
+    /// or adds more such rows, is a conflict, except for blind appends under `WriteSerializable`.
     pub fn computed_from(&mut self, rows: RowsRead) {
         self.source = rows;
     }
@@ -152,12 +152,12 @@ impl RowChange {
         }
     }
 
-    /// Removes rows from a file of the base version: by a deletion vector, or by removing the file if its remaining
-    /// rows are in new files.
+    /// Removes rows from a file of the base version. If `by_vectors` is true, a deletion vector deletes the rows.
+    /// Otherwise, the file is removed, and its remaining rows must be in new files.
     ///
     /// # Errors
     /// Returns `CorruptData` for a file that is not Parquet, or whose number of rows differs from its statistics.
-    /// Also returns errors of the store.
+    /// Also returns errors from the store.
     pub fn take_out(&mut self, file: &ListedFile, rows: RoaringTreemap, by_vectors: bool) -> Result<()> {
         match by_vectors {
             true => self.delete_rows(file.counted(&self.base, rows.len())?, rows),
@@ -191,7 +191,7 @@ impl RowChange {
     /// Completes the files of `writer`, adds them, and records the values of identity columns that were used.
     ///
     /// # Errors
-    /// Returns errors of the store, after deleting the files that do not belong to the statement yet.
+    /// Returns errors from the store, after deleting the files that do not belong to the statement yet.
     pub(super) fn finish(&mut self, mut writer: RowWriter) -> Result<()> {
         self.add_files(writer.finish_data()?);
         self.add_changes(writer.finish_changes()?);
@@ -221,10 +221,11 @@ impl RowChange {
         self.environment = self.environment.clone().with_auto_compaction(auto_compaction);
     }
 
-    /// If an application has already committed this statement, returns where.
+    /// Returns the record in the table which shows that an application has already committed this statement; `None` if
+    /// there is no such record.
     ///
     /// # Errors
-    /// `CorruptLog`, and errors of the store.
+    /// `CorruptLog`, and errors from the store.
     pub fn already_applied(&self) -> Result<Option<AlreadyApplied>> {
         check_distinct(&self.progress).map_err(|error| error.in_table(self.base.storage().url()))?;
         AlreadyApplied::in_snapshot(&self.base, &self.progress)
@@ -235,7 +236,7 @@ impl RowChange {
     ///
     /// # Errors
     /// Returns `CommitConflict`, `CommitStateUnknown`, `InvalidArgument` for changes that must not be in one commit,
-    /// and errors of the store. After any error except `CommitStateUnknown`, nothing has been committed.
+    /// and errors from the store. After any error except `CommitStateUnknown`, nothing has been committed.
     pub fn commit(
         self,
         statement: &Statement,

@@ -98,12 +98,12 @@ pub(super) fn condition_of_statement(predicate: Option<&str>) -> Result<Predicat
     predicate.map_or_else(|| Ok(Predicate::Value(lit(true))), |sql| parse(sql, "UTC", ParseMode::Strict))
 }
 
-/// Removes all rows `found` from a file, by a deletion vector or by copying the other rows to a new file. Passes
-/// batches of rows, with their positions, to `chosen`: the rows in `read` or, if rows are copied, all rows in
-/// `found`. Returns how many rows were copied.
+/// Removes all rows `found` from a file. If `by_vectors` is true, a deletion vector deletes them, and `chosen` gets the
+/// rows at the positions `read`. Otherwise, the other rows are copied to a new file, and `chosen` gets all rows in
+/// `found`. The rows are passed in batches, with their positions. Returns how many rows were copied.
 ///
 /// # Errors
-/// Returns the errors of `chosen`, `CorruptData`, and errors of the store.
+/// Returns the errors of `chosen`, `CorruptData`, and errors from the store.
 pub(super) fn take_rows(
     change: &mut RowChange,
     writer: &mut RowWriter,

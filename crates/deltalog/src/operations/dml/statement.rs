@@ -20,7 +20,7 @@ pub enum Statement {
     },
     /// `MERGE`.
     Merge {
-        /// The condition for which rows match.
+        /// The condition under which rows match.
         predicate: String,
         /// The clauses `WHEN MATCHED`.
         matched: Vec<MergeClause>,
@@ -66,7 +66,7 @@ impl Statement {
     }
 }
 
-/// Returns a JSON array of the predicate, if there is one.
+/// Returns a JSON array that contains the predicate; an empty array if there is none.
 fn texts(predicate: Option<&String>) -> String {
     json!(predicate.into_iter().collect::<Vec<_>>()).to_string()
 }

@@ -68,8 +68,9 @@ pub struct TaskedStatement {
 }
 
 impl StatementTask {
-    /// Begins a statement on exactly `base`, whose new files are written below `directory`. The commit records
-    /// `progress`, for applications that number their statements.
+    /// Begins a statement on exactly `base`. Its new files are written below `directory`. For applications that number
+    /// their statements, `progress` is what the commit is to record. If the table already records it, or later
+    /// progress, also returns that record: the statement has been committed before.
     ///
     /// # Errors
     /// Returns `Unsupported` if the table has a feature that cannot be written, a rule that cannot be evaluated, or a
@@ -153,7 +154,7 @@ impl StatementTask {
     ///
     /// # Errors
     /// Returns the errors of [`RowChange::commit`], `InvalidArgument` if a row matches several rows of the source but
-    /// must not, and for results of another statement, `CorruptData`, and errors of the store.
+    /// must not, and for results of another statement, `CorruptData`, and errors from the store.
     pub fn commit(
         &self,
         base: &Snapshot,
@@ -174,7 +175,7 @@ impl StatementTask {
     /// Deletes all files of the tasks. The statement must not have been committed.
     ///
     /// # Errors
-    /// Returns errors of the store, but only after trying to delete every file.
+    /// Returns errors from the store, but only after trying to delete every file.
     pub fn delete(&self, storage: &Storage) -> Result<()> {
         delete_files(storage, self.0.directory())
     }

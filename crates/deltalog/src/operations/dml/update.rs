@@ -24,7 +24,7 @@ use crate::write::TableWriteSpec;
 /// # Errors
 /// Returns `InvalidArgument` for a predicate or a value that cannot be evaluated, for a row that the table does not
 /// allow, and for an append-only table. Returns `SchemaMismatch` for values that a column cannot store. Also returns
-/// `CommitConflict`, `CommitStateUnknown`, `CorruptData`, and errors of the store.
+/// `CommitConflict`, `CommitStateUnknown`, `CorruptData`, and errors from the store.
 pub fn update(
     base: &Snapshot,
     values: &[(String, String)],

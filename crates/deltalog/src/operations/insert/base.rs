@@ -19,8 +19,9 @@ pub(crate) fn newest(storage: &Storage) -> Result<Option<Snapshot>> {
     }
 }
 
-/// Returns the base of a write that replaces all rows of the version `read`, which is exactly that version. If the
-/// write was already committed before, returns the newest version instead, which has recorded its `progress`.
+/// Returns the base of a write that replaces all rows of the version `read`. The base is exactly that version, unless
+/// the write has already been committed. The base is then the newest version, which has recorded the write's
+/// `progress`.
 ///
 /// # Errors
 /// Returns `CommitConflict` if another commit has changed files, protocol or metadata since, `CorruptLog`, and errors

@@ -1,4 +1,4 @@
-//! Commits a write, by making a transaction from its files.
+//! Commits a write by making a transaction from its files.
 //!
 //! After the commit, small files are compacted if the table or the session asks for it.
 
@@ -22,7 +22,7 @@ impl PendingWrite {
     /// commit succeeded, they are kept.
     ///
     /// # Errors
-    /// Returns `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and errors of the store. After any error
+    /// Returns `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and errors from the store. After any error
     /// except `CommitStateUnknown`, this call has committed nothing.
     pub fn commit(self, files: Vec<Add>, operation: Operation) -> Result<WriteOutcome> {
         let (storage, base) = (self.storage.clone(), self.base().cloned());
@@ -154,8 +154,7 @@ impl PendingWrite {
         match (self.mode, created) {
             (SaveMode::Append, Some(created)) => append_to_created(conflict, transaction, &created),
             (SaveMode::Ignore, _) => Ok(WriteOutcome::TableExists(conflict)),
-            // In this mode, an existing table may be replaced. This one must not be, because it was created
-            // concurrently.
+            // This mode may replace an existing table, but not this one, because it was created concurrently.
             _ if self.definition == Some(CreationMode::CreateOrReplace) => {
                 Err(conflict.into_error(ErrorKind::CommitConflict, self.storage.url()))
             }

@@ -22,7 +22,7 @@ impl PendingWrite {
     ///
     /// # Errors
     /// Returns `TableAlreadyExists`, `SchemaMismatch` or `InvalidArgument` for a table that cannot exist or must not
-    /// be replaced, `Unsupported` if the table could not be written, and errors of the store.
+    /// be replaced, `Unsupported` if the table could not be written, and errors from the store.
     pub fn define(
         storage: &Storage,
         definition: &TableDefinition,

@@ -67,9 +67,9 @@ pub struct PendingWrite {
     /// The mode of creation, if the write defines a table.
     definition: Option<CreationMode>,
     partition_overwrite: PartitionOverwrite,
-    /// The predicate for the rows that an overwrite replaces; `None` if it replaces all rows.
+    /// The predicate for the rows that an overwrite replaces; `None` if a predicate does not select them.
     replaced: Option<Predicate>,
-    /// The same predicate as the caller passed it. New rows are checked against it.
+    /// The same predicate in the form in which the caller passed it. New rows are checked against it.
     replace_where: Option<ReplaceWhere>,
     /// The rows of the table from which the data was computed.
     reads: RowsRead,
@@ -87,13 +87,13 @@ impl PendingWrite {
     /// Checks the request against the newest version of the table. Returns `None` if the mode is `Ignore` and the
     /// table exists.
     ///
-    /// The write is based on that version. If the data was computed from an older version, an overwrite must use
-    /// [`PendingWrite::begin_on`]; otherwise commits after that version are lost without a conflict.
+    /// The write is based on the newest version. If the data was computed from an older version, an overwrite must use
+    /// [`PendingWrite::begin_on`]. Otherwise, the commits after the older version are lost without a conflict.
     ///
     /// # Errors
     /// Returns `TableAlreadyExists`; `SchemaMismatch`; `Unsupported` for a table that cannot be written;
     /// `InvalidArgument`, also if the data is computed from rows of the table ([`WriteRequest::reads`]), because the
-    /// version with these rows is not known; and errors of the store.
+    /// version with these rows is not known; and errors from the store.
     pub fn begin(
         storage: &Storage,
         request: WriteRequest,
@@ -101,7 +101,7 @@ impl PendingWrite {
     ) -> Result<Option<Self>> {
         if !request.reads.is_nothing() {
             return Err(Error::invalid_argument(
-                "it is not known from which version of the table the data was computed",
+                "the version of the table from which the data was computed is unknown",
             )
             .in_table(storage.url())
             .with_hint("begin the write on the snapshot that was read"));
@@ -313,7 +313,7 @@ impl PendingWrite {
         }
     }
 
-    /// Returns which rows an overwrite replaces; `None` if it replaces all rows.
+    /// Returns which rows an overwrite replaces; `None` if a predicate does not select them.
     pub(crate) fn replace_where(&self) -> Option<&ReplaceWhere> {
         self.replace_where.as_ref()
     }
@@ -349,14 +349,14 @@ impl PendingWrite {
         Ok(DataWriter::new(self.storage.clone(), self.spec.clone(), options)?.with_progress(progress))
     }
 
-    /// Returns the files that the tasks of an engine report to have written (`write::task_report`), after making them
-    /// durable. The engine must have enforced the table's rules (`TableWriteSpec::rules`). The reports in the byte
-    /// range `counting` use the values of identity columns that the engine has asked for
+    /// Returns the files that the tasks of an engine have written according to their reports (`write::task_report`),
+    /// after making the files durable. The engine must have enforced the table's rules (`TableWriteSpec::rules`). The
+    /// reports in the byte range `counting` use the values of identity columns that the engine has asked for
     /// (`RowRules::identity_values`).
     ///
     /// # Errors
     /// Returns `CorruptData` for a report that does not fit the table, `FileNotFound` if this process does not find a
-    /// file in the table's location, and errors of the store.
+    /// file in the table's location, and errors from the store.
     #[doc(hidden)]
     pub fn reported(&self, reports: &[u8], counting: Range<usize>) -> Result<Reported> {
         let reported =
@@ -385,10 +385,11 @@ impl PendingWrite {
         self.spec.counted_metadata(metadata)
     }
 
-    /// Deletes the files of a write that was not committed. The tasks of an engine have reported the files.
+    /// Deletes the files of a write that was not committed. `reports` are the reports of an engine's tasks, which list
+    /// the files.
     ///
     /// # Errors
-    /// Returns `CorruptData` for a report that cannot be read. Returns errors of the store, but only after trying to
+    /// Returns `CorruptData` for a report that cannot be read. Returns errors from the store, but only after trying to
     /// delete every file.
     #[doc(hidden)]
     pub fn delete_reported(storage: &Storage, reports: &[u8]) -> Result<()> {

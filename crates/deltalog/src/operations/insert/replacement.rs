@@ -16,7 +16,8 @@
 //!   for which the predicate is true.
 //! - Rows that are copied keep their row ids and commit versions (`row_copy`). (PROTOCOL, "Row Tracking".)
 //! - If rows are copied, change data files record the deleted and the new rows. The new rows are read back from their
-//!   files, because it is only known afterwards whether any rows are copied. (PROTOCOL, "Change Data Files".)
+//!   files, because it is only known after they were written whether any rows are copied. (PROTOCOL, "Change Data
+//!   Files".)
 
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +55,7 @@ pub struct ReplaceWhere {
 }
 
 impl ReplaceWhere {
-    /// Requests to replace the rows for which `predicate` is true by new rows that also meet the predicate. Times
+    /// Requests to replace the rows for which `predicate` is true with new rows that also meet the predicate. Times
     /// without a zone are in UTC.
     pub fn new(predicate: impl Into<String>) -> Self {
         Self { predicate: predicate.into(), time_zone: "UTC".to_owned(), checks_rows: true }
@@ -145,11 +146,11 @@ pub(crate) struct NewRows<'a> {
     pub(crate) files: &'a [Add],
 }
 
-/// Adds to `transaction` the replacement of the rows of `base` for which `predicate` is true by the rows `new`. Files
-/// that are written for this are added to the transaction, and to `own`.
+/// Adds actions to `transaction` that replace the rows of `base` for which `predicate` is true with the rows `new`.
+/// Files that are written for this are also added to `own`.
 ///
 /// # Errors
-/// Returns `CorruptLog`, `CorruptData`, and errors of the store.
+/// Returns `CorruptLog`, `CorruptData`, and errors from the store.
 pub(crate) fn replace_matching(
     transaction: &mut Transaction,
     base: &Snapshot,
@@ -180,7 +181,7 @@ pub(crate) fn replace_matching(
     remover.finish(transaction, new, own)
 }
 
-/// Finds the rows to replace, and removes them from files that also contain other rows.
+/// The search for the rows to be replaced, and their removal from files that also contain other rows.
 struct Remover<'a> {
     base: &'a Snapshot,
     finder: Finder<'a>,
@@ -193,8 +194,8 @@ struct Remover<'a> {
 }
 
 impl Remover<'_> {
-    /// Removes the rows to replace from a file that may contain other rows. Returns whether the file must be removed,
-    /// because it has no other rows or they were copied.
+    /// Removes the rows to be replaced from a file that may contain other rows. Returns whether the file itself must
+    /// be removed, because it has no other rows or because the other rows were copied.
     fn visit(&mut self, file: ListedFile, transaction: &mut Transaction) -> Result<bool> {
         let found = self.finder.find(&file)?;
         if found.rows.is_empty() {

@@ -3,11 +3,11 @@
 //! Other writes first list the log to find the newest version, and their commits list it again. A small append
 //! assumes that the version it has open is still the newest one. Its commit checks for conflicts, as every commit
 //! does. The version may be outdated: the schema may have changed, or rows may be refused that the newest version
-//! accepts. In this case the rows are still in memory, and are written as by any other write.
+//! accepts. In this case, the rows are still in memory, and the caller can write them in the ordinary way.
 //!
 //! - Up to [`MOST_ROWS`] and [`MOST_BYTES`] of rows are held in memory. No file is started before it is known whether
 //!   there are more rows.
-//! - Rows with a schema that does not fit are refused before their source produces the first row.
+//! - Whether the schema of the rows fits is checked before their source produces the first row.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -87,8 +87,8 @@ impl Rows {
     }
 }
 
-/// Begins an append to exactly `base`. Returns `None` if it would probably fail, for a reason that an ordinary write,
-/// based on the newest version, would detect.
+/// Begins an append to exactly `base`. Returns `None` if the request needs an ordinary write, which is based on the
+/// newest version, or if an ordinary write is more likely to succeed.
 fn begun(base: &Snapshot, request: &WriteRequest, environment: &Environment) -> Option<PendingWrite> {
     let own_commits = base.left_over().newest_own_commit().saturating_sub(base.version());
     let is_likely = request.mode == SaveMode::Append
@@ -103,8 +103,8 @@ fn begun(base: &Snapshot, request: &WriteRequest, environment: &Environment) -> 
     begun.ok()?.filter(|pending| pending.evolved.is_none())
 }
 
-/// Returns whether a newer version might accept the rows. If so, the kind of the error shows that nothing was
-/// committed.
+/// Returns whether a newer version might accept the rows that were refused with this error. If so, the kind of the
+/// error also shows that nothing was committed.
 fn depends_on_version(error: &Error) -> bool {
     !matches!(
         error.kind(),

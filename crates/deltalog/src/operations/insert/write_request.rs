@@ -49,13 +49,13 @@ pub struct WriteRequest {
     /// The rows of the table itself from which the data was computed, at the version that is passed to
     /// [`PendingWrite::begin_on`](crate::PendingWrite::begin_on).
     ///
-    /// A later commit that changes these rows, or adds rows of this kind, is a conflict, because the data would now
-    /// be different. Blind appends by other writers are no conflict, unless the isolation level of the table is
-    /// `Serializable`. A write that does not state what it has read cannot conflict with such changes.
+    /// A later commit that changes these rows, or adds rows that would have been read as well, is a conflict, because
+    /// the data would now be different. Blind appends by other writers are not conflicts, unless the isolation level
+    /// of the table is `Serializable`. A write that does not state what it has read cannot conflict with such changes.
     pub reads: RowsRead,
     /// How the write may change the schema of the table.
     pub schema_mode: SchemaMode,
-    /// The size in bytes at which a file is closed and the next one begins; `None` for the table's setting
+    /// The size in bytes at which a file is closed and the next one begins. With `None`, the table's setting applies
     /// (`delta.targetFileSize`).
     pub target_file_size: Option<u64>,
     /// The table with its changed schema, if another process has already applied `schema_mode`.
@@ -84,8 +84,8 @@ impl WriteRequest {
     }
 }
 
-/// Returns the spec for `request`: rows must meet the predicate for the rows that they replace, and files have the
-/// requested size.
+/// Returns `spec` with the options of `request`: new rows must meet the predicate of `replace_where`, and files have
+/// the requested size.
 ///
 /// # Errors
 /// Returns `InvalidArgument` for a file size of zero.

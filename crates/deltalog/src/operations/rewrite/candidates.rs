@@ -74,14 +74,14 @@ pub(crate) fn candidates(
 /// There are no errors at present.
 pub(crate) fn live_rows(base: &Snapshot, files: &[&ListedFile]) -> Result<Vec<Option<u64>>> {
     parallel::each(files, FOOTER_THREADS, |file| {
-        match file.has_own_statistics() {
-        true => Ok(file.live_rows()),
-        false => Ok(file.live_rows_by_footer(base).unwrap_or_else(|error| {
-            let table = base.storage().url();
-            tracing::debug!(table, %error, file = file.add.path, "the rows of a file that is removed are not counted");
+        if file.has_own_statistics() {
+            return Ok(file.live_rows());
+        }
+        Ok(file.live_rows_by_footer(base).unwrap_or_else(|error| {
+            let (table, file) = (base.storage().url(), &file.add.path);
+            tracing::debug!(table, %error, file, "the number of rows in a file is unknown: its footer cannot be read");
             None
-        })),
-    }
+        }))
     })
 }
 
@@ -119,7 +119,8 @@ fn kept(filters: &[FileFilter], batch: &RecordBatch) -> Result<BooleanArray> {
     Ok(all.into())
 }
 
-/// The files with rows for which a condition is true, for a statement that removes all such rows.
+/// The files that may contain rows for which a condition is true. A statement that removes all such rows treats the
+/// two kinds of files differently.
 #[derive(Debug, Default)]
 pub struct FilesApart {
     /// Files in which only some rows may match, and files with an unknown number of rows.
@@ -134,7 +135,7 @@ pub struct FilesApart {
 /// evaluate the condition.
 ///
 /// # Errors
-/// Returns `CorruptLog`, and errors of the store.
+/// Returns `CorruptLog`, and errors from the store.
 pub fn listed_apart(base: &Snapshot, condition: &Predicate) -> Result<Option<FilesApart>> {
     let found = match condition_of(base, condition).and_then(|bound| candidates(base, condition, &bound)) {
         Ok(found) => found,

@@ -14,7 +14,7 @@ use crate::snapshot::Snapshot;
 /// with their positions. Returns how many rows were copied.
 ///
 /// # Errors
-/// Returns the errors of `chosen`, `CorruptData`, and errors of the store.
+/// Returns the errors of `chosen`, `CorruptData`, and errors from the store.
 pub(crate) fn copy_others(
     base: &Snapshot,
     writer: &mut RowWriter,

@@ -128,7 +128,8 @@ impl<'a> Finder<'a> {
         };
         parallel::each(candidates, readers, |candidate| {
             let Candidate { listed, matches_whole } = candidate;
-            // If the condition reads no columns of the file, only the footer is read.
+            // A data file is not opened if all its rows match and this crate's statistics state their number.
+            // Otherwise, the condition is evaluated. If it uses only partition columns, this reads only the footer.
             let found = match (*matches_whole && listed.has_own_statistics(), listed.num_records()) {
                 (true, Some(all)) => self.whole(listed, all),
                 _ => self.find_by(&scan, listed),

@@ -49,7 +49,7 @@ impl ListedFile {
     /// vector has more rows than the file.
     ///
     /// # Errors
-    /// Returns `CorruptData` for a file that is not Parquet, and errors of the store.
+    /// Returns `CorruptData` for a file that is not Parquet, and errors from the store.
     pub(crate) fn live_rows_by_footer(&self, base: &Snapshot) -> Result<Option<u64>> {
         Ok(self.live_among(self.rows_in_footer(base)?))
     }
@@ -72,12 +72,12 @@ impl ListedFile {
     }
 
     /// Returns the action with the file's number of rows, which is required to delete rows. The number is taken from
-    /// the statistics. The footer is read if they lack the number. It is also read, to confirm the number, if no rows
+    /// the statistics. If they lack it, the footer is read. The footer is also read, to confirm the number, if no rows
     /// would remain after `removed` rows are deleted.
     ///
     /// # Errors
     /// Returns `CorruptData` for a file that is not Parquet, or whose number of rows differs from its statistics, and
-    /// errors of the store.
+    /// errors from the store.
     pub(crate) fn counted(&self, base: &Snapshot, removed: u64) -> Result<Add> {
         let deleted = self.add.deletion_vector.as_ref().map_or(0, |vector| vector.cardinality);
         let deleted = u64::try_from(deleted).unwrap_or_default().saturating_add(removed);
@@ -104,7 +104,7 @@ impl ListedFile {
     ///
     /// # Errors
     /// Returns the errors of [`DeletionVectors::read`], `CorruptData` for a file that is not Parquet, or whose number
-    /// of rows differs from its statistics, and errors of the store.
+    /// of rows differs from its statistics, and errors from the store.
     pub fn deleted_with(&self, base: &Snapshot, removed: &RoaringTreemap) -> Result<Option<DeletionVector>> {
         let deleted = self.deleted(base)? | removed;
         if self.num_records().is_none_or(|rows| deleted.len() < rows) {
@@ -117,7 +117,7 @@ impl ListedFile {
     ///
     /// # Errors
     /// Returns `CorruptData` for a file that is not Parquet, or whose number of rows differs from its statistics, and
-    /// errors of the store.
+    /// errors from the store.
     pub(crate) fn counted_in_footer(&self, base: &Snapshot) -> Result<Add> {
         with_num_records(self.add.clone(), self.rows_in_footer(base)?)
     }
@@ -131,7 +131,7 @@ impl ListedFile {
 /// predicate.
 ///
 /// # Errors
-/// Returns `CorruptLog`, and errors of the store.
+/// Returns `CorruptLog`, and errors from the store.
 pub fn listed_files(base: &Snapshot, predicate: Option<&Predicate>) -> Result<Vec<ListedFile>> {
     list(base, predicate, |_| true)
 }
@@ -174,11 +174,11 @@ pub(crate) fn list(
     Ok(found)
 }
 
-/// Returns the `add` actions that `base` has for the data files in `files`, by their paths. Deletion vectors may
-/// differ.
+/// Returns the `add` actions that `base` has for the data files in `files`, by their paths. Their deletion vectors may
+/// differ from the deletion vectors in `files`.
 ///
 /// # Errors
-/// Returns `CorruptLog`, and errors of the store.
+/// Returns `CorruptLog`, and errors from the store.
 pub(crate) fn current_actions(base: &Snapshot, files: &[Add]) -> Result<HashMap<LogPath, Add>> {
     let resolver = base.resolver();
     let mut wanted = FileSet::of_paths(resolver);
@@ -202,7 +202,7 @@ pub(crate) fn current_actions(base: &Snapshot, files: &[Add]) -> Result<HashMap<
 /// there is no predicate. Each batch is passed both with the columns of the log and as the files that a scan reads.
 ///
 /// # Errors
-/// Returns the errors of `visit`, `CorruptLog`, and errors of the store.
+/// Returns the errors of `visit`, `CorruptLog`, and errors from the store.
 pub(crate) fn visit_files(
     base: &Snapshot,
     predicate: Option<&Predicate>,

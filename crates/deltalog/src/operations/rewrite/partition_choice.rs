@@ -20,7 +20,7 @@ impl PartitionChoice {
         let condition = predicate.map(|predicate| condition_of(base, predicate)).transpose();
         let condition = condition.map_err(|error| base.located(error))?;
         if condition.as_ref().is_some_and(|bound| !reads_partitions_only(bound, base.metadata())) {
-            let error = Error::invalid_argument("files are chosen by partition columns only");
+            let error = Error::invalid_argument("the predicate reads columns that are not partition columns");
             return Err(base.located(error.with_hint(format!(
                 "use a predicate on the partition columns ({}), or none",
                 base.metadata().partition_columns.join(", ")

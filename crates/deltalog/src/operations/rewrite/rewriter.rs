@@ -3,7 +3,7 @@
 //! ```text
 //!   files of the base ── chosen ──► their live rows, with their ids ──► new files
 //!                                          one commit removes the old files and adds the new ones, `dataChange` false
-//!   another writer has added files that the commit depends on ──► the chosen ones are written too, and again
+//!   another writer has added files that the commit depends on ──► the chosen ones are rewritten too; next attempt
 //! ```
 //!
 //! - Rows that deletion vectors delete are left out. All other rows do not change, so constraints are not evaluated,
@@ -73,7 +73,7 @@ impl<'a> Rewriter<'a> {
     /// Rewrites the selected files of `base`.
     ///
     /// # Errors
-    /// Returns the errors of `choose`, `CorruptLog`, `CorruptData`, and errors of the store. All new files have then
+    /// Returns the errors of `choose`, `CorruptLog`, `CorruptData`, and errors from the store. All new files have then
     /// been deleted.
     pub(crate) fn rewrite(&self, base: &Snapshot) -> Result<Rewritten> {
         let mut rewritten = Rewritten {
@@ -88,12 +88,12 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Commits the rewritten files, together with everything that `begin` adds to a transaction on a version of the
-    /// table. If other writers have concurrently added files on which the transaction depends, the selected ones are
-    /// rewritten as well. If the commit is known to have failed, the new files are deleted.
+    /// table. If other writers have concurrently added files on which the transaction depends, the selected files
+    /// among these are rewritten as well. If the commit is known to have failed, the new files are deleted.
     ///
     /// # Errors
-    /// Returns the errors of `begin`, `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors
-    /// of the store.
+    /// Returns `CommitConflict`, `CommitStateUnknown`, `CorruptLog` or `CorruptData`, errors from the store, and any
+    /// error that `begin` returns.
     pub(crate) fn commit(
         &self,
         mut rewritten: Rewritten,
@@ -127,8 +127,8 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Rewrites the selected files that other writers have added since `base`, which becomes the newest version.
-    /// Returns false if the files rewritten so far can no longer be used in that version.
+    /// Sets `base` to the newest version, and rewrites the selected files that other writers have added since. Returns
+    /// false if the files rewritten so far can no longer be used in that version.
     fn catch_up(&self, rewritten: &mut Rewritten, base: &mut Snapshot) -> Result<bool> {
         let newest = base.refresh()?;
         let is_same_table = newest.protocol() == base.protocol()

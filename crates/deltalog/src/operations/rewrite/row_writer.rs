@@ -67,7 +67,7 @@ impl RowWriter {
     /// Writes rows that the scan has returned, without changing them.
     ///
     /// # Errors
-    /// Returns errors of the store.
+    /// Returns errors from the store.
     pub(crate) fn copy(&mut self, rows: &RecordBatch) -> Result<()> {
         self.write(rows)
     }
@@ -75,12 +75,12 @@ impl RowWriter {
     /// Records that rows which the scan has returned are deleted.
     ///
     /// # Errors
-    /// Returns errors of the store.
+    /// Returns errors from the store.
     pub(crate) fn delete(&mut self, rows: &RecordBatch) -> Result<()> {
         self.record(rows, Change::Delete)
     }
 
-    /// Replaces the rows `before`, which the scan has returned, by the rows `after`, in the same order. `after`
+    /// Replaces the rows `before`, which the scan has returned, with the rows `after`, in the same order. `after`
     /// includes the row ids, but not the generated columns, which are computed again.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl RowWriter {
             )?)?),
         };
         let after = match completion.complete(&without_commit_versions(after)?) {
-            // Values that are computed again may be far larger than the old values.
+            // Values that are computed again may be far larger than the old values, so fewer rows are written at once.
             Err(error) if is_too_large(&error) && after.num_rows() > 1 => {
                 let (former, new) = (halves(before), halves(after));
                 self.update(&former.0, &new.0)?;
@@ -134,7 +134,7 @@ impl RowWriter {
     /// Completes the new data files and returns them. No more rows may be written after this call.
     ///
     /// # Errors
-    /// Returns errors of the store, after deleting the files.
+    /// Returns errors from the store, after deleting the files.
     pub(crate) fn finish_data(&mut self) -> Result<Vec<Add>> {
         self.data.take().map(DataWriter::finish).transpose().map(Option::unwrap_or_default)
     }
@@ -142,7 +142,7 @@ impl RowWriter {
     /// Completes the new change data files and returns them. No more rows may be written after this call.
     ///
     /// # Errors
-    /// Returns errors of the store, after deleting the files.
+    /// Returns errors from the store, after deleting the files.
     pub(crate) fn finish_changes(&mut self) -> Result<Vec<AddCdcFile>> {
         self.changes.take().map(ChangeFiles::finish).transpose().map(Option::unwrap_or_default)
     }

@@ -56,7 +56,8 @@ impl Admission {
         self.files > 0 && self.bytes > 0
     }
 
-    /// Returns whether a file of this size belongs to the batch, and subtracts it from the limits.
+    /// Returns whether the batch has room for another file, and subtracts a file of `size` bytes from the limits. The
+    /// last file may exceed the limit in bytes.
     pub(super) fn admits(&mut self, size: u64) -> bool {
         let admits = self.has_room();
         self.take(1, size);

@@ -87,12 +87,13 @@ impl StreamBatch {
         Ok(size)
     }
 
-    /// Returns the changes in the batch, for a stream of the change data feed, without files that cannot contain a
-    /// row for which `predicate` is true. Parts of the predicate that cannot be evaluated are ignored. The rows
-    /// themselves are not filtered.
+    /// Returns the changes in a batch of the change data feed. Leaves out files that cannot contain a row for which
+    /// `predicate` is true, but does not filter the rows of the other files. Parts of the predicate that cannot be
+    /// evaluated are ignored.
     ///
     /// # Errors
-    /// Returns the same errors as [`TableStream::latest`].
+    /// Returns `InvalidArgument` if the stream does not read the change data feed. Also returns the same errors as
+    /// [`TableStream::latest`].
     pub fn changes(&self, predicate: Option<&Predicate>) -> Result<ChangePlan> {
         let located = |error: Error| error.in_table(self.snapshot().storage().url());
         if !self.stream.options().is_change_feed {
@@ -114,8 +115,8 @@ impl StreamBatch {
         !bound.columns().iter().all(is_partition)
     }
 
-    /// Reads the rows with the given columns, or with all columns. Files are returned in any order; the rows of a
-    /// file keep their order.
+    /// Reads the given columns of the rows, or all columns if `columns` is `None`. Files are returned in any order; the
+    /// rows of a file keep their order.
     ///
     /// # Errors
     /// Returns the same errors as [`TableStream::latest`], and `InvalidArgument` for an unknown column. Errors while

@@ -75,7 +75,7 @@ pub(super) struct Commits {
     /// The newest snapshot that was seen.
     newest: Snapshot,
     /// The time at which the stream last looked for new versions, in milliseconds since the epoch. `None` if it has
-    /// not looked yet, or if it found one.
+    /// not looked yet, or if it found a new version.
     looked_ms: Option<i64>,
     known: BTreeMap<u64, Arc<StreamCommit>>,
     /// Commits that were read ahead and have not been used yet.
@@ -125,7 +125,8 @@ impl Commits {
     pub(super) fn look(&mut self, environment: &Environment, pause: Duration) -> Result<()> {
         let now = environment.now_ms();
         let pause_ms = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
-        // If the clock was set back, the stream must not wait longer.
+        // If the clock was set back, the difference is negative. The stream then looks at once: it must not wait until
+        // the clock has caught up.
         if self.looked_ms.is_some_and(|looked| (0..pause_ms).contains(&now.saturating_sub(looked))) {
             return Ok(());
         }
@@ -140,7 +141,7 @@ impl Commits {
     /// # Errors
     /// Returns `Unsupported` for a commit that changes or deletes rows, unless the options say how to treat it.
     /// Returns `SchemaMismatch`, `TableReplaced`, `VersionNotFound` for a commit that was deleted by a cleanup,
-    /// `CorruptLog`, and errors of the store.
+    /// `CorruptLog`, and errors from the store.
     pub(super) fn commit(&mut self, version: u64, options: &StreamOptions) -> Result<Arc<StreamCommit>> {
         if let Some(known) = self.known.get(&version) {
             return Ok(Arc::clone(known));
@@ -161,7 +162,7 @@ impl Commits {
                 return Err(located(
                     Error::new(
                         ErrorKind::VersionNotFound,
-                        "the commit no longer exists: it was cleaned up before the stream has read it",
+                        "the commit no longer exists: it was cleaned up before the stream read it",
                     )
                     .with_hint(
                         "begin with a new checkpoint, or go on without its rows (failOnDataLoss=false); keep commits \
@@ -247,7 +248,8 @@ impl Commits {
         };
         let found = match parallel::each(&files, storage.readers(files.len()), read) {
             Ok(found) => found,
-            // If a later commit is damaged, the stream fails when it reaches that commit, not here.
+            // If a later commit is damaged, the stream must not fail before it reaches that commit. Only the first
+            // commit is therefore read again.
             Err(_) => files.first().map(read).into_iter().collect::<Result<Vec<_>>>()?,
         };
         let mut found = found.into_iter();
@@ -259,7 +261,7 @@ impl Commits {
     /// Reads a commit without the statistics of its files. The result is not kept.
     ///
     /// # Errors
-    /// Returns `FileNotFound` for a commit that was deleted by a cleanup, `CorruptLog`, and errors of the store.
+    /// Returns `FileNotFound` for a commit that was deleted by a cleanup, `CorruptLog`, and errors from the store.
     pub(super) fn read(&self, version: u64) -> Result<Commit> {
         read_lean(self.read.storage(), self.file_of(version))
     }

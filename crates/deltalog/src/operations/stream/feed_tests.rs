@@ -90,8 +90,8 @@ fn the_first_batch_of_a_feed_ends_with_the_snapshot() {
     assert_eq!(rows(&stream(&table, feed()), None, &end).unwrap(), change("insert", [1], 1));
 }
 
-/// The JVM connector writes the same offsets: there is no offset after the change data files of a version that
-/// differs from the start of the next version.
+/// The JVM connector writes the same offsets: a batch that ends with change data files ends at the index of the last
+/// one, and not at the base of the next version.
 #[test]
 fn change_data_files_of_a_commit_are_in_one_batch() {
     let mut table = table();
@@ -248,7 +248,7 @@ proptest! {
         let mut expected = vec![history.as_inserts()];
         let mut found = Vec::new();
         for (step, begins_again, files) in after {
-            // The stream begins with the snapshot with which it was opened.
+            // This change is not in the snapshot with which the stream was opened, so it is read from its commit.
             expected.push(history.apply(step));
             if begins_again && done.is_some() {
                 reader = stream(&history.table, feed());

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The index that stands for the position before the first file, in format versions 1 and 3.
+/// The indexes of the position before the first file: in format version 1, and in format version 3.
 const BASE: [i64; 2] = [-1, -100];
 
 /// The indexes of the positions at which a stream with schema tracking stops because the schema changes. The JVM
@@ -25,7 +25,7 @@ pub(super) enum Index {
     AfterSchemaChange,
     /// After this file.
     File(u64),
-    /// After the last file. This is the same position as the base of the next version, and is written as that.
+    /// After the last file. This is the same position as the base of the next version, and is written in that form.
     End,
 }
 

@@ -30,7 +30,7 @@ pub enum StreamStart {
     Pinned(u64),
 }
 
-/// How a stream treats a commit that removes rows, that is, one with `remove` actions with `dataChange`.
+/// How a stream treats a commit that removes rows, that is, a commit that has `remove` actions with `dataChange`.
 ///
 /// | commit | `Refuse` | `IgnoreDeletes` | `Ignore` | `Skip` |
 /// | --- | --- | --- | --- | --- |
@@ -44,9 +44,10 @@ pub enum ChangeHandling {
     Refuse,
     /// Commits that only remove files are skipped, as by the JVM connector's option `ignoreDeletes`.
     IgnoreDeletes,
-    /// All rows of rewritten files are read again, as by its options `ignoreChanges` and `ignoreFileDeletion`.
+    /// All rows of rewritten files are read again, as by the JVM connector's options `ignoreChanges` and
+    /// `ignoreFileDeletion`.
     Ignore,
-    /// All such commits are skipped, as by its option `skipChangeCommits`.
+    /// All commits that remove files are skipped, as by the JVM connector's option `skipChangeCommits`.
     Skip,
 }
 

@@ -5,7 +5,8 @@ use crate::protocol::{ColumnMappingMode, MappedSchema, Metadata, Protocol, ensur
 use crate::scan::changes::{PROPERTY, Shape};
 use crate::snapshot::Snapshot;
 
-/// Checks that a stream with the schema of `read` can read the rows of `version`, whose commit sets `metadata`.
+/// Checks that a stream with the schema of `read` can read the rows of `version`, in which the table has `protocol` and
+/// `metadata`.
 ///
 /// | the schema of `version` | result |
 /// | --- | --- |

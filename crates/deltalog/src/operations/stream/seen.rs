@@ -27,7 +27,7 @@ impl TableStream {
 /// not know the version, it looks for new versions at once.
 ///
 /// # Errors
-/// Returns `VersionNotFound` if the version does not exist, and errors of the store.
+/// Returns `VersionNotFound` if the version does not exist, and errors from the store.
 pub(super) fn ensure_seen(state: &mut State, version: u64, environment: &Environment) -> Result<()> {
     if version > state.commits.newest_version() {
         state.commits.look(environment, Duration::ZERO)?;

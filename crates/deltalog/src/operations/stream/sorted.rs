@@ -186,7 +186,7 @@ impl Writer {
     }
 }
 
-/// Merges sorted runs.
+/// A merge of sorted runs.
 struct Merge {
     runs: Vec<Run>,
 }
@@ -226,7 +226,7 @@ impl Merge {
         Ok(Self { runs: found })
     }
 
-    /// Returns the next block of files, or fewer files at the end.
+    /// Returns the next [`BLOCK`] files, or fewer at the end. Returns `None` if all files have been returned.
     fn next(&mut self) -> Result<Option<RecordBatch>> {
         let (mut batches, mut rows) = (Vec::new(), Vec::new());
         self.runs.iter_mut().for_each(|run| run.batch = None);

@@ -21,7 +21,7 @@ impl TableStream {
     /// misses no commit, even if the reader failed before it stored its first offset.
     ///
     /// # Errors
-    /// Returns `VersionNotFound` for a start that is not in the log, `CorruptLog`, and errors of the store.
+    /// Returns `VersionNotFound` for a start that is not in the log, `CorruptLog`, and errors from the store.
     pub fn start(&self) -> Result<Option<u64>> {
         self.located(|| {
             let start = self.begin(&mut self.state())?;
@@ -94,8 +94,9 @@ impl TableStream {
                 if let Some(known) = known {
                     return Ok(known);
                 }
-                // The batch has passed the end of its snapshot. A newer snapshot, up to the version before `end`,
-                // contains the same rows as the original snapshot and the commits after it.
+                // The batch ends after its snapshot, and `end` does not show which snapshot that was. The snapshot of
+                // the version before `end` contains the rows of the original snapshot and of the commits after it,
+                // except rows that were deleted since.
                 end.version().checked_sub(1).map(initial).ok_or_else(|| {
                     Error::invalid_argument(format!(
                         "no first batch that begins with a snapshot ends at {end}"
@@ -115,7 +116,7 @@ impl TableStream {
                     return Err(Error::new(
                         ErrorKind::VersionNotFound,
                         format!(
-                            "the first batch of the stream was not finished, and where it began is not known any more: \
+                            "the first batch of the stream was not finished, and its start is no longer known: \
                              it ends at {end}, but the stream would begin with version {}",
                             start.version
                         ),

@@ -81,15 +81,16 @@ impl TableStream {
     /// schema of `snapshot` or, with schema tracking, the schema that was recorded last. Nothing is read yet.
     ///
     /// # Errors
-    /// Returns errors only for a stream with schema tracking: see [`StreamOptions::track_schema`]. Also returns
-    /// `InvalidArgument` if such a stream should tolerate loss.
+    /// Returns errors only for a stream with schema tracking: `SchemaMismatch` if the schema change that was recorded
+    /// last is not allowed, `InvalidArgument` if the stream is also to tolerate loss or if the schema log belongs to
+    /// another source, `Unsupported`, `CorruptLog`, and errors from the store.
     pub fn open(snapshot: &Snapshot, options: StreamOptions, environment: &Environment) -> Result<Self> {
         let located = |error: Error| error.in_table(snapshot.storage().url());
         let (tracked, read) = match &options.tracking {
             Some(_) if options.tolerates_loss => {
                 return Err(located(
                     Error::invalid_argument(
-                        "a stream that notes schemas cannot pass over commits that were cleaned up: one of them may \
+                        "a stream with schema tracking cannot skip commits that were cleaned up: one of them may \
                          have changed the schema",
                     )
                     .with_hint("leave out failOnDataLoss=false (tolerate_loss), or the location for schemas"),
@@ -137,7 +138,7 @@ impl TableStream {
     }
 
     /// Returns the offset at the end of the next batch. The batch begins at `start`, or at the beginning of the
-    /// stream if that is `None`. Returns `start` itself if there is nothing new, and `None` if a new stream has no
+    /// stream if `start` is `None`. Returns `start` itself if there is nothing new, and `None` if a new stream has no
     /// rows yet.
     ///
     /// If `start` is after all commits seen so far, looks for new versions, at most once per second (see
@@ -147,7 +148,7 @@ impl TableStream {
     /// Returns `VersionNotFound` for a start that is not in the log, and for a commit that was deleted by a cleanup.
     /// Returns `TableReplaced` for an offset of another table, `Unsupported` for a commit that removes rows (see
     /// [`ChangeHandling`](super::ChangeHandling)), and `SchemaMismatch` for a commit whose rows cannot be read with
-    /// the schema of the stream. Also returns `CorruptLog`, and errors of the store.
+    /// the schema of the stream. Also returns `CorruptLog`, and errors from the store.
     pub fn latest(&self, start: Option<&StreamOffset>, limits: StreamLimits) -> Result<Option<StreamOffset>> {
         self.located(|| {
             let mut state = self.state();
@@ -196,7 +197,9 @@ impl TableStream {
     /// files are looked up when it is read.
     ///
     /// # Errors
-    /// Returns `TableReplaced` for an offset of another table, and `InvalidArgument` for offsets in the wrong order.
+    /// Returns `TableReplaced` for an offset of another table, and `InvalidArgument` for offsets in the wrong order. If
+    /// `start` is `None`, also returns `VersionNotFound` if the stream would no longer begin before `end`, and the
+    /// errors of [`TableStream::start`].
     pub fn batch(&self, start: Option<&StreamOffset>, end: &StreamOffset) -> Result<StreamBatch> {
         self.located(|| {
             let until = self.position(end)?;
@@ -215,13 +218,13 @@ impl TableStream {
         })
     }
 
-    /// Drops the data that is only needed for batches that end at or before `end`. To be called once the rows of
-    /// these batches have been processed.
+    /// Drops the data that is only needed for batches that end at or before `end`. Call it once the rows of these
+    /// batches have been processed.
     ///
     /// # Errors
     /// Returns errors only for a stream with schema tracking, after a batch that ends before a schema change:
     /// `SchemaMismatch`, because the stream ends there and must be opened again; `VersionNotFound` if the commit that
-    /// changes the schema was deleted by a cleanup; and errors of the stores.
+    /// changes the schema was deleted by a cleanup; and errors from the stores.
     pub fn release(&self, end: &StreamOffset) -> Result<()> {
         self.located(|| {
             let mut state = self.state();
@@ -246,7 +249,7 @@ impl TableStream {
         matches!(self.state().bound, Bound::At(_))
     }
 
-    /// Looks for new versions, unless it has found none within the last [`StreamOptions::pause`].
+    /// Looks for new versions, unless the last look found none and was less than [`StreamOptions::pause`] ago.
     pub(super) fn look(&self, state: &mut State) -> Result<()> {
         state.commits.look(&self.0.environment, self.0.options.pause)
     }

@@ -39,7 +39,7 @@ impl TableStream {
             }
             let waited = Duration::from_millis(environment.ms_since(began_ms));
             let left = patience.map_or(SLICE, |patience| patience.saturating_sub(waited));
-            // The stream has an end, and there is nothing new, so its end has been reached.
+            // There is nothing new, so a stream with an end has reached its end.
             if left.is_zero() || self.is_bounded() {
                 return Ok(None);
             }

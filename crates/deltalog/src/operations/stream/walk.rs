@@ -12,7 +12,7 @@ use super::sorted::{MOST_MEMORY, SortedFiles};
 use super::table_stream::{State, TableStream};
 use crate::error::{Error, ErrorKind, Result};
 
-/// A position in the stream. `index` is `None` before [`Index::Base`].
+/// A position in the stream. If `index` is `None`, this is the beginning of the version, before [`Index::Base`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Position {
     pub(super) version: u64,
@@ -54,7 +54,7 @@ impl TableStream {
         let mut after = from.index;
         let mut reached = None;
         loop {
-            // No files come before these positions, so the commit does not have to be read.
+            // The walk ends before the first file of this version, so its commit does not have to be read.
             if until.is_some_and(|until| (version, Index::AfterSchemaChange) >= until) {
                 return Ok(reached);
             }
@@ -91,7 +91,7 @@ impl TableStream {
                 return match way {
                     Way::Ahead => Ok(Some((version, Index::SchemaChange))),
                     Way::Again => Err(Error::schema_mismatch(
-                        "the batch reaches across a change of the schema, so that its rows have no common schema",
+                        "the schema changes within the batch, so its rows do not have a common schema",
                     )
                     .at_version(version)
                     .with_hint("begin with a new checkpoint")),
@@ -99,7 +99,7 @@ impl TableStream {
             }
             let rest = sequence.sizes.get(first..).unwrap_or_default();
             if sequence.is_indivisible {
-                // The JVM connector also counts the positions directly before and after the files of a commit.
+                // Like the JVM connector, count the positions directly before and after the files of a commit as files.
                 let places = match sequence.has_end {
                     true => 1 + u64::from(after.is_none() && version > from.version),
                     false => 0,

@@ -56,7 +56,7 @@ pub struct DeletionVectorDescriptor {
 }
 
 impl DeletionVectorDescriptor {
-    /// Returns the id by which the different vectors of one data file are told apart. (PROTOCOL, "Derived Fields".)
+    /// Returns the id that distinguishes the deletion vectors of one data file. (PROTOCOL, "Derived Fields".)
     pub fn unique_id(&self) -> String {
         let mut id = String::new();
         let letter = self.storage_type.letter();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct DomainMetadata {
     /// The name of the domain.
     pub domain: String,
-    /// The domain's configuration. If `removed`, it is the last one before the domain was removed.
+    /// The domain's configuration. If `removed` is true, this is the last configuration before the removal.
     pub configuration: String,
     /// Whether this action removes the domain.
     pub removed: bool,

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Deserializer};
 
-/// Deserializes a field that may be `null` where the protocol requires a map or a list, which is then empty.
+/// Deserializes a field that some writers write as `null` although the protocol requires a value. `null` becomes the
+/// default value, such as an empty map.
 pub(super) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,8 +1,9 @@
 //! Parses a line of the log, a JSON object that contains one action. (PROTOCOL, "Actions".)
 //!
-//! There is no other parser of such lines. Commits, compactions and JSON checkpoints are parsed by it, and so are the
-//! few rows of Parquet checkpoints that become structs. File actions borrow their strings from the line, because a log
-//! may have millions of them; [`Action::parse_line`] returns owned structs.
+//! This parser accepts every valid line. Commits, compactions and JSON checkpoints are parsed with it, and so are the
+//! few rows of Parquet checkpoints that become structs. The only other parser, `log::replay::quick`, is a faster one
+//! for `add` lines in their usual form, and returns the same results. File actions borrow their strings from the line,
+//! because a log may have millions of them; [`Action::parse_line`] returns owned structs.
 //!
 //! ```text
 //! {"add":{"path":"part-0.parquet","partitionValues":{},"size":10,"modificationTime":0,"dataChange":true}}
@@ -34,7 +35,7 @@ use crate::error::{Error, Result};
 pub(crate) enum ActionLine<'a> {
     Add(AddLine<'a>),
     Remove(RemoveLine<'a>),
-    /// Any other action. It is owned, because there are only few of them.
+    /// Any other action. It is owned, because there are only a few such actions.
     Other(Action),
 }
 
@@ -221,7 +222,7 @@ impl<'a> From<&'a Add> for AddLine<'a> {
     }
 }
 
-/// Version checksum files also contain `add` actions, which are not whole lines.
+/// Deserializes an `add` action that is not a whole line. Version checksum files contain such actions.
 impl<'de> Deserialize<'de> for Add {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         AddLine::deserialize(deserializer).map(Self::from)

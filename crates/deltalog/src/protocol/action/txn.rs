@@ -17,7 +17,7 @@ pub struct SetTransaction {
 }
 
 impl SetTransaction {
-    /// Creates the record that the application `app_id` has reached `version`, without a time.
+    /// Creates a record, without a time, that the application `app_id` has reached `version`.
     pub fn new(app_id: impl Into<String>, version: i64) -> Self {
         Self { app_id: app_id.into(), version, last_updated: None }
     }

@@ -44,9 +44,9 @@ fn writer_support(feature: &TableFeature) -> Support {
         TableFeature::TimestampNtz | TableFeature::VacuumProtocolCheck => Support::Full,
         // Checkpoints are written in all allowed forms, except as multi-part checkpoints.
         TableFeature::V2Checkpoint => Support::Full,
-        // Usually, changed rows follow from the files: files are removed as a whole or get deletion vectors, and new
-        // files have only new rows. If they do not follow for a statement, it writes change data files
-        // (`rewrite::row_writer`).
+        // Usually, the changed rows can be derived from the file actions: files are removed as a whole or get deletion
+        // vectors, and new files have only new rows. A statement whose changed rows cannot be derived in this way
+        // writes change data files (`rewrite::row_writer`).
         TableFeature::DeletionVectors | TableFeature::ChangeDataFeed => Support::Full,
         // Data files have physical column names and field ids; see `TableWriteSpec`.
         TableFeature::ColumnMapping => Support::Full,
@@ -60,8 +60,8 @@ fn writer_support(feature: &TableFeature) -> Support {
         TableFeature::Collations | TableFeature::CollationsPreview => Support::Full,
         // New data files have the current types of the columns.
         TableFeature::TypeWidening | TableFeature::TypeWideningPreview => Support::Full,
-        // `DataWriter` compiles the expressions of constraints, or refuses the table, and checks each row. Spark
-        // evaluates them itself.
+        // `DataWriter` compiles the expressions of constraints, or refuses the table, and checks each row. In the
+        // package for Spark, Spark evaluates the expressions itself.
         TableFeature::Invariants
         | TableFeature::CheckConstraints
         | TableFeature::GeneratedColumns
@@ -108,8 +108,8 @@ fn missing(features: Vec<TableFeature>, support: fn(&TableFeature) -> Support) -
 /// Refuses a table that this crate cannot read correctly.
 ///
 /// # Errors
-/// [`Unsupported`](crate::error::ErrorKind::Unsupported), naming what is missing, if features, the protocol version or
-/// the file format are not implemented. [`CorruptLog`](crate::error::ErrorKind::CorruptLog) if the specification does
+/// [`Unsupported`](crate::error::ErrorKind::Unsupported), naming what is missing, if a feature, the protocol version or
+/// the file format is not implemented. [`CorruptLog`](crate::error::ErrorKind::CorruptLog) if the specification does
 /// not allow the protocol.
 pub fn ensure_readable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     ensure_readable_except(protocol, metadata, &[]).map_err(|error| {
@@ -166,8 +166,8 @@ pub fn ensure_writable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     ensure_readable(protocol, metadata)
 }
 
-/// Refuses a table whose checkpoints would be incomplete, because it may have actions of a feature that this crate does
-/// not know.
+/// Refuses a table with a feature that this crate does not know. Such a feature may have actions of its own, which
+/// would be missing from a checkpoint that this crate writes.
 ///
 /// Features whose names are known add no unknown actions, even if this crate cannot write tables with them.
 ///

@@ -59,7 +59,8 @@ macro_rules! table_features {
                 }
             }
 
-            /// Returns the first reader version that implies the feature without listing it.
+            /// Returns the lowest reader version that includes the feature without `readerFeatures`; `None` if there is
+            /// none.
             pub fn legacy_reader_version(&self) -> Option<i32> {
                 match self {
                     $($(Self::$variant => Some($reader),)?)*
@@ -67,7 +68,8 @@ macro_rules! table_features {
                 }
             }
 
-            /// Returns the first writer version that implies the feature without listing it.
+            /// Returns the lowest writer version that includes the feature without `writerFeatures`; `None` if there is
+            /// none.
             pub fn legacy_writer_version(&self) -> Option<i32> {
                 match self {
                     $($(Self::$variant => Some($writer),)?)*
@@ -113,9 +115,10 @@ table_features! {
     IcebergCompatV3 = "icebergCompatV3", Writer;
     /// Data files that an Iceberg writer could have written.
     IcebergWriterCompatV1 = "icebergWriterCompatV1", Writer;
-    /// As `icebergWriterCompatV1`, for version 3 of the Iceberg format.
+    /// Like `icebergWriterCompatV1`, but for version 3 of the Iceberg format.
     IcebergWriterCompatV3 = "icebergWriterCompatV3", Writer;
-    /// "Clustered Table": rows are stored close together by the values of columns, and these columns can be changed.
+    /// "Clustered Table": rows with similar values in the clustering columns are stored together. These columns can be
+    /// changed.
     Clustering = "clustering", Writer;
     /// "VACUUM Protocol Check": before it deletes files, VACUUM checks whether it knows the table's features.
     VacuumProtocolCheck = "vacuumProtocolCheck", ReaderWriter;

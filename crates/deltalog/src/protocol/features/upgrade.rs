@@ -46,12 +46,12 @@ impl Protocol {
         }
     }
 
-    /// Returns a protocol with at least the versions `reader` and `writer`, which supports all features that these
-    /// versions imply.
+    /// Returns a protocol that supports everything that this one supports, and all features that the versions `reader`
+    /// and `writer` imply. A protocol without a list of writer features is raised to at least these versions.
     ///
-    /// The versions with feature lists imply no features, so upgrading to them changes nothing else. A protocol that
-    /// already has feature lists keeps its versions, and the features that the requested versions imply are added to
-    /// its lists. Writer versions from 5 on need reader version 2.
+    /// Reader version 3 and writer version 7, which have feature lists, imply no features, so requesting them changes
+    /// nothing. If the protocol already has a list of writer features, the features that the requested versions imply
+    /// are added to its lists. Writer versions from 5 on need reader version 2.
     #[must_use]
     pub fn upgraded(&self, reader: i32, writer: i32) -> Self {
         let writer = if writer >= WRITER_VERSION { 1 } else { writer };
@@ -97,7 +97,7 @@ impl Protocol {
     }
 }
 
-/// The first writer version that implies column mapping, which readers must also implement.
+/// The first writer version that implies column mapping. Readers must also implement this feature.
 const MAPPING_WRITER_VERSION: i32 = 5;
 
 fn names(features: &[TableFeature]) -> Vec<String> {

@@ -71,7 +71,7 @@ impl PartitionColumnBuilder {
     ///
     /// # Errors
     /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) if the value does not have the column's type. The message
-    /// has both.
+    /// names the value and the type.
     pub fn append(&mut self, value: Option<&str>) -> Result<()> {
         let value = value.filter(|value| !value.is_empty());
         self.values.append(value).ok_or_else(|| {

@@ -14,8 +14,8 @@
 //!
 //! - A variant is a struct of the binary fields `metadata` and `value`. Its field has Arrow's extension type
 //!   `arrow.parquet.variant`.
-//! - Each type of integers has a type that holds all their values. If it depends on a value whether it fits, as for a
-//!   timestamp in ns, this is checked when the value is converted.
+//! - Every Arrow integer type becomes a type that holds all its values. For some other types, such as timestamps in ns,
+//!   not every value fits: this is checked when a value is converted.
 //! - The schemas of rows have no metadata. Schemas that are exchanged with other programs also have the metadata of
 //!   fields (`arrow_metadata`).
 
@@ -81,7 +81,7 @@ impl StructType {
         fields_from_arrow(schema.fields(), &Place::ROOT, reading)
     }
 
-    /// Returns the same schema without metadata.
+    /// Does the same as [`StructType::from_arrow`], but leaves out the metadata.
     ///
     /// # Errors
     /// Returns the same errors as [`StructType::from_arrow`].
@@ -101,7 +101,8 @@ enum Metadata {
 #[derive(Clone, Copy)]
 struct Reading<'a> {
     metadata: Metadata,
-    /// The table to which the rows are written, if its types stand for decimals with too many digits.
+    /// The table to which the rows are written. If it is given, a decimal with too many digits gets the type of its
+    /// column in this table.
     table: Option<&'a StructType>,
 }
 
@@ -266,7 +267,7 @@ fn map_from_arrow(
     })))
 }
 
-/// Converts a decimal with a negative scale to one with scale 0 and a larger precision, if there is such a type.
+/// Returns the decimal type of the schema, if there is one. A negative scale becomes scale 0 and a larger precision.
 fn decimal_from_arrow(precision: u8, scale: i8) -> Option<PrimitiveType> {
     match u8::try_from(scale) {
         Ok(scale) => PrimitiveType::decimal(precision, scale),

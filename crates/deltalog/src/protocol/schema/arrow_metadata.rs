@@ -7,8 +7,9 @@
 //! | any other value | the value as JSON |
 //!
 //! - When metadata is converted from Arrow, the values of the keys in [`NOT_TEXT`] are parsed as JSON, and the values
-//!   of all other keys are strings, as in `deltalake`. When it is converted to Arrow, any other key with a value that
-//!   is not a string is listed under [`JSON_KEYS`], so that converting a schema to Arrow and back does not change it.
+//!   of all other keys are strings, as in `deltalake`. When metadata is converted to Arrow, the key of each value that
+//!   would not be read back in this way is listed under [`JSON_KEYS`], and the value is written as JSON. So converting
+//!   a schema to Arrow and back does not change it.
 //! - Unknown keys are kept, because a schema may have any keys. `ARROW:…` and `PARQUET:…` belong to Arrow, and are not
 //!   converted to Delta metadata.
 
@@ -23,7 +24,7 @@ use super::column_rules::{
 use super::{DataType, FieldMetadata, Place, StructType, TYPE_CHANGES};
 use crate::error::{Error, Result};
 
-/// The metadata key whose value lists the unknown keys with JSON values.
+/// The metadata key whose value lists the other keys with JSON values.
 const JSON_KEYS: &str = "deltalog.jsonKeys";
 
 /// The kind of a metadata value that is not a string.

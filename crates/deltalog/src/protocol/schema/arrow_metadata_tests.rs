@@ -100,7 +100,7 @@ fn malformed_metadata_is_refused_by_name() {
         ("delta.typeChanges", "[", "JSON: ["),
         ("deltalog.jsonKeys", "a", "a JSON array of keys: a"),
     ] {
-        // The names of the unknown keys are only listed if there are any.
+        // `deltalog.jsonKeys` is only parsed if there are other keys.
         let error = match key {
             "deltalog.jsonKeys" => {
                 let metadata =

@@ -17,8 +17,8 @@ pub(crate) const INVARIANT: &str = "delta.invariants";
 pub(crate) const GENERATED: &str = "delta.generationExpression";
 /// The metadata key of a column's default value.
 pub(crate) const DEFAULT: &str = "CURRENT_DEFAULT";
-/// The metadata key of the value that Spark's own tables give to older rows of a new column with a default. Delta
-/// tables do not use it.
+/// The metadata key of the value that a new column with a default has in older rows. Only Spark's own tables use it;
+/// Delta tables do not.
 pub(crate) const EXISTS_DEFAULT: &str = "EXISTS_DEFAULT";
 /// The metadata key of a column's comment, a description for people.
 pub(crate) const COMMENT: &str = "comment";
@@ -29,7 +29,7 @@ pub(crate) const IDENTITY: &str = "delta.identity.";
 pub(crate) const IDENTITY_START: &str = "delta.identity.start";
 /// The metadata key of the difference between two successive values of an identity column.
 pub(crate) const IDENTITY_STEP: &str = "delta.identity.step";
-/// The metadata key of the highest value that was generated so far; if the step is negative, of the lowest.
+/// The metadata key of the highest value that was generated so far, or of the lowest if the step is negative.
 pub(crate) const IDENTITY_MARK: &str = "delta.identity.highWaterMark";
 /// The metadata key that says whether users may provide values for an identity column.
 pub(crate) const IDENTITY_EXPLICIT: &str = "delta.identity.allowExplicitInsert";
@@ -57,8 +57,8 @@ impl StructField {
         self.with_entry(GENERATED, sql.into())
     }
 
-    /// Returns the field with a default value. If a writer leaves the column out, it gets the value of `sql`, an
-    /// expression in Spark's SQL that refers to no columns.
+    /// Returns the field with a default value. If a writer leaves the column out, the column gets the value of `sql`,
+    /// an expression in Spark's SQL that refers to no columns.
     #[must_use]
     pub fn with_default(self, sql: &str) -> Self {
         self.with_entry(DEFAULT, sql.into())

@@ -125,7 +125,7 @@ fn write_struct(fields: &StructType, out: &mut String) {
             out.push(',');
         }
         out.push_str(r#"{"name":"#);
-        // Every string can be written as JSON, which is how `Value` formats it.
+        // `Value` formats a string as JSON, which never fails.
         out.push_str(&serde_json::Value::from(field.name.as_str()).to_string());
         out.push_str(r#","type":"#);
         write_type(&field.data_type, out);

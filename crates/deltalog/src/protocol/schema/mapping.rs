@@ -40,7 +40,7 @@ const SPARK_FIELD_ID: &str = "parquet.field.id";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ColumnMappingMode {
-    /// By the names in the schema.
+    /// Columns are found by their names in the schema.
     #[default]
     None,
     /// Columns are found by their physical names.
@@ -94,11 +94,12 @@ pub struct MappedSchema {
 }
 
 impl MappedSchema {
-    /// Creates the mapped schema from `schema`, whose fields have the names and ids in their metadata.
+    /// Creates the mapped schema from `schema`. The physical names and the ids are taken from the metadata of its
+    /// fields.
     ///
     /// # Errors
     /// `CorruptLog`, naming the column, for a field without a physical name or, in `id` mode, without an id, and for a
-    /// name or id that two fields share. Otherwise as [`StructType::to_arrow`].
+    /// name or id that two fields share. Also the errors of [`StructType::to_arrow`].
     pub fn new(schema: StructType, mode: ColumnMappingMode) -> Result<Self> {
         Self::mapped(schema, mode, false)
     }
@@ -108,7 +109,7 @@ impl MappedSchema {
     ///
     /// # Errors
     /// Returns the same errors as [`MappedSchema::new`], and `CorruptLog` for a part without an id, and for an id that
-    /// two parts share.
+    /// a part shares with another part or a field.
     pub(crate) fn with_part_ids(schema: StructType) -> Result<Self> {
         Self::mapped(schema, ColumnMappingMode::Id, true)
     }
@@ -217,7 +218,7 @@ impl Mapper {
 
     fn field(&mut self, field: &StructField, place: &Place<'_>) -> Result<StructField> {
         let damaged = |what: &str| {
-            Error::corrupt_log(format!("the column '{place}' {what}, though the table maps its columns"))
+            Error::corrupt_log(format!("the column '{place}' {what}, but the table maps its columns"))
                 .with_hint(format!(
                     "restore '{PHYSICAL_NAME}' and '{ID}' in the metadata of every column, as the table \
                      property '{PROPERTY}' requires"
@@ -263,7 +264,7 @@ impl Mapper {
         for path in part_paths(&field.data_type) {
             let damaged = |what: &str| {
                 Error::corrupt_log(format!(
-                    "'{place}{path}' {what}, which the table's Iceberg compatibility requires"
+                    "'{place}{path}' {what}, but the table's Iceberg compatibility requires a distinct id"
                 ))
                 .with_hint(
                     "alter the table, for example set a property: any change to it adds the missing ids",
@@ -280,7 +281,7 @@ impl Mapper {
     /// Records that the column or part at `place` has the id `id`. Returns an error if another one already has it.
     fn take_id(&mut self, id: i32, place: String) -> Result<(), String> {
         match self.ids.insert(id, place) {
-            Some(other) => Err(format!("has the id {id}, which '{other}' has too")),
+            Some(other) => Err(format!("has the same id ({id}) as '{other}'")),
             None => Ok(()),
         }
     }

@@ -68,7 +68,8 @@ impl FieldMetadata {
 
     /// Returns all keys with their values.
     pub fn entries(&self) -> Map<String, Value> {
-        // Most fields have no metadata. For all others, the JSON was checked when they were created.
+        // Most fields have no metadata. All other JSON was checked when it was parsed, so parsing it again does not
+        // fail.
         match &*self.json {
             "{}" => Map::new(),
             json => serde_json::from_str(json).unwrap_or_default(),

@@ -201,7 +201,7 @@ impl StructType {
         self.fields.iter().any(|field| matches(field) || field.data_type.any_field(matches))
     }
 
-    /// Returns the struct with the metadata of its fields, at every depth, replaced by the result of a function.
+    /// Returns the struct with the metadata of all its fields, at every depth, replaced with the result of `change`.
     #[must_use]
     pub(crate) fn with_metadata(&self, change: &dyn Fn(&FieldMetadata) -> FieldMetadata) -> Self {
         let field = |field: &StructField| StructField {
@@ -225,8 +225,8 @@ impl DataType {
         }
     }
 
-    /// Returns the type with the metadata of the fields inside it, at every depth, replaced by the result of a
-    /// function.
+    /// Returns the type with the metadata of all fields inside it, at every depth, replaced with the result of
+    /// `change`.
     fn with_metadata(&self, change: &dyn Fn(&FieldMetadata) -> FieldMetadata) -> Self {
         match self {
             Self::Primitive(_) | Self::Variant => self.clone(),

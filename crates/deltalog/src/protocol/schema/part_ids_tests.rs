@@ -15,7 +15,8 @@ use super::tests::any_schema;
 use super::*;
 use crate::ErrorKind;
 
-/// The section's example with the ids of columns. If `key` is the one of newer editions, it also has physical names.
+/// The section's example, with mapped columns. The ids of parts are stored under physical names if `key` is the key of
+/// newer editions, otherwise under logical names.
 fn example(key: &str) -> StructType {
     let named = |name: &str, ids: Value| {
         let prefix = if key == PART_IDS { format!("physical-{name}") } else { name.to_owned() };
@@ -121,8 +122,8 @@ fn damaged_ids_are_errors() {
     let column = "col1".bytes().map(u32::from).sum::<u32>().to_string();
     for (from, to, expected) in [
         ("\"physical-col2.value.element\":104", "\"x\":104", "'col2.value.element' has no id"),
-        ("101", "100", "'col1.element.element' has the id 100, which 'col1.element' has too"),
-        ("107", column.as_str(), "has too"),
+        ("101", "100", "'col1.element.element' has the same id (100) as 'col1.element'"),
+        ("107", column.as_str(), "has the same id ("),
         ("103", "4294967296", "not a 32-bit integer"),
         ("103", "\"a\"", "not a 32-bit integer"),
     ] {

@@ -51,10 +51,11 @@ impl PrimitiveType {
             .then_some(Self::Decimal { precision, scale })
     }
 
-    /// Returns the type for its name in a schema.
+    /// Returns the type with this name in a schema.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
-            // If a statement mentions a collation, Spark writes the collation of every string.
+            // If a statement mentions a collation, Spark writes a collation for every string type, even for the default
+            // one.
             "string" | "string collate UTF8_BINARY" => Self::String,
             "long" => Self::Long,
             "integer" => Self::Integer,
@@ -69,7 +70,7 @@ impl PrimitiveType {
             "timestamp_ntz" => Self::TimestampNtz,
             // Spark versions up to 3.0 wrote "null".
             "void" | "null" => Self::Void,
-            // A decimal without precision and scale has Spark's default ones.
+            // A decimal without precision and scale has Spark's defaults.
             "decimal" => Self::Decimal { precision: 10, scale: 0 },
             _ => {
                 let (precision, scale) = name.strip_prefix("decimal(")?.strip_suffix(')')?.split_once(',')?;

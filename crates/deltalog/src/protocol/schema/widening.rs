@@ -3,7 +3,7 @@
 //!
 //! | from | to |
 //! | --- | --- |
-//! | `byte`, `short`, `integer` | a wider type of `short`, `integer`, `long`; `double` |
+//! | `byte`, `short`, `integer` | a wider one of `short`, `integer` and `long`; or `double` |
 //! | `byte`, `short`, `integer`, `long` | a decimal with at least 3, 5, 10, 20 digits before the point |
 //! | `float` | `double` |
 //! | `decimal(p, s)` | `decimal(p + k, s + l)` with `l <= k` |

@@ -29,8 +29,8 @@ pub struct AutoCompaction {
     /// The maximum number of partitions that are compacted after one write. Partitions with the most small files come
     /// first.
     pub most_partitions: usize,
-    /// The maximum total size in bytes of the files that are compacted after one write. At least one new file is
-    /// written even if it needs more.
+    /// The maximum total size in bytes of the files that are compacted after one write. The first new file is written
+    /// even if the files that it combines exceed this limit.
     pub most_bytes: u64,
 }
 

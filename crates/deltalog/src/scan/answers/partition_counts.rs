@@ -31,7 +31,8 @@ impl PartitionCounts {
         Ok(Self { fields, converter, numbers: BTreeMap::new(), counts: Vec::new() })
     }
 
-    /// Adds files and returns the number of each file's partition; `None` for a file without rows.
+    /// Adds the row counts of files. Returns for each file the number that identifies its partition, or `None` for a
+    /// file without rows.
     pub(super) fn add(&mut self, values: &[ArrayRef], rows: &[u64]) -> Result<Vec<Option<usize>>> {
         let keys = if values.is_empty() {
             None

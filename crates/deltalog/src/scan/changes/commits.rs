@@ -72,7 +72,7 @@ pub(super) enum ChangedActions {
 /// A selection of the actions of a commit.
 #[derive(Debug)]
 pub(super) struct Selected {
-    /// The selected rows of the recorded files, or of the `add` actions.
+    /// Whether each of the recorded files, or of the `add` actions, is selected.
     pub(super) files: BooleanArray,
     pub(super) removes: BooleanArray,
 }

@@ -164,7 +164,8 @@ impl<'a> FeedLog<'a> {
         Self { last, states: states.into_iter().filter(sets_one).collect(), off: Vec::new() }
     }
 
-    /// Checks that the rows of each of `versions` can be read with the schema of the last version.
+    /// Checks that the feed was on at each of `versions`, and that their rows can be read with the schema of the last
+    /// version.
     fn check(&mut self, versions: &RangeInclusive<u64>) -> Result<()> {
         let (mut protocol, mut metadata) = self.before_and_at(*versions.start())?;
         let states = std::mem::take(&mut self.states);
@@ -240,7 +241,7 @@ impl<'a> FeedLog<'a> {
         Err(Error::new(
             ErrorKind::VersionNotFound,
             format!(
-                "the change data feed was off at version {off}; of versions {} to {} it can be read for {readable}",
+                "the change data feed was off at version {off}; in versions {} to {}, it can be read for {readable}",
                 versions.start(),
                 versions.end()
             ),
@@ -333,8 +334,8 @@ impl ChangePlan {
         })
     }
 
-    /// Reads the changed rows, with the given `columns` or, for `None`, all columns. The feed's own columns may be
-    /// among them.
+    /// Reads the given `columns` of the changed rows, or all columns if `columns` is `None`. `columns` may include the
+    /// feed's own columns, such as `_change_type`.
     ///
     /// # Errors
     /// `InvalidArgument` for an unknown column; errors while reading are returned with the batches.

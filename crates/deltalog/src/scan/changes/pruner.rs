@@ -2,8 +2,8 @@
 //!
 //! - All rows of a file have the same partition values and the same version and time of the commit. They also have
 //!   the same change type, unless the writer recorded it per row.
-//! - The statistics of an action describe the rows that its deletion vector does not delete. For an `add` these are
-//!   the rows that it inserts, for a `remove` the rows that it deletes, even if a path has both actions.
+//! - The statistics of an action describe the rows that its deletion vector does not delete. The rows that an `add`
+//!   inserts are among them, and so are the rows that a `remove` deletes, even if a path has both actions.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch, StringArray};
 

@@ -52,7 +52,7 @@ impl Wanted {
         let empty_or = |kind: ErrorKind, what: String| match self.may_be_empty {
             true => Ok(None),
             false => Err(Error::new(kind, format!("{what}: {}", readable()?)).with_hint(
-                "choose a range of these versions, or allow one without changes: allow_out_of_range",
+                "choose a range within these versions, or set allow_out_of_range to get an empty result",
             )),
         };
         let start = match self.start {

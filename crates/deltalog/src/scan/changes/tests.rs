@@ -157,7 +157,8 @@ fn ranges_by_version_and_time_are_inclusive() {
     }
 }
 
-/// "Reader Requirements for AddCDCFile": `_commit_timestamp`, for versions with in-commit timestamps.
+/// The column `_commit_timestamp` contains the in-commit timestamps of versions that have one. (PROTOCOL, "Reader
+/// Requirements for AddCDCFile".)
 #[test]
 fn in_commit_timestamps_are_used_once_enabled() {
     let mut table = Table::new();
@@ -364,8 +365,8 @@ fn partition_values_come_from_the_actions() {
     assert!(plan(nothing).read(None).unwrap().next().is_none());
 }
 
-/// Files are not opened if the partition values and statistics of their actions rule them out; here such files do not
-/// exist. (PROTOCOL, "Per-file Statistics".)
+/// Files are not opened if the partition values and statistics of their actions rule them out. In this test, such files
+/// do not even exist. (PROTOCOL, "Per-file Statistics".)
 #[test]
 fn files_that_cannot_match_are_not_opened() {
     let mut table = Table::empty();
@@ -442,8 +443,8 @@ fn changes_of_a_vector_use_the_statistics_of_the_right_action() {
     assert_eq!(found("id = 2"), change("insert", [2], 1));
 }
 
-/// There are more commits than threads, and two of them are damaged: the error names the first damaged one in the
-/// log.
+/// There are more commits than threads, and two of the commits are damaged. The error names the damaged commit that
+/// comes first in the log.
 #[test]
 fn commits_are_read_in_parallel_and_the_first_error_is_reported() {
     let mut table = Table::new();

@@ -43,14 +43,15 @@ pub(super) struct FileBatches {
     groups: VecDeque<usize>,
     /// The number of threads that may share the work on the file's columns.
     threads: usize,
-    /// The number of rows of the last read, if the file turned out to need smaller reads than its footer suggested.
+    /// The number of rows to read at once, if an earlier read showed that the file needs smaller reads than its footer
+    /// suggests. Otherwise, this is `usize::MAX`.
     rows: usize,
     reading: Option<Reading>,
     /// For each constant column, the longest array of its value that was built so far.
     repeated: Vec<Option<ArrayRef>>,
 }
 
-/// The kind of read that is in progress.
+/// The read that is in progress.
 #[derive(Debug)]
 enum Reading {
     /// Reads all columns of all rows. There is no predicate.
@@ -63,12 +64,12 @@ enum Reading {
     Again(ColumnReader, Kept),
 }
 
-/// Reads the predicate's columns of a row group.
+/// A read of the predicate's columns of a row group.
 #[derive(Debug)]
 struct First {
     reader: ColumnReader,
     numbers: RowNumbers,
-    /// The rows that are not deleted, if the reader returns all rows.
+    /// The rows that are not deleted, if the reader also returns deleted rows.
     live: Option<Live>,
 }
 
@@ -193,7 +194,7 @@ impl FileBatches {
         let ranges: Vec<_> = file.group_rows.get(group).cloned().into_iter().collect();
         let rows = ranges.iter().map(|range| range.end - range.start).sum();
         let (pages, wanted) = (file.pages_to_read(&opener, group)?, file.rows.of_groups(&ranges)?);
-        // Row ids belong to the rows that the reader returns.
+        // Row ids are only computed for live rows, so with row ids the reader must leave out deleted rows.
         let live = wanted
             .as_ref()
             .filter(|_| pages.is_none() && file.row_ids.is_none())
@@ -276,7 +277,7 @@ impl FileBatches {
         let read_schema = read.schema();
         let by_name = names_of(read_schema.fields());
         for index in indices {
-            // The row ids follow the columns.
+            // The remaining indices belong to the row ids, which are appended below.
             let (Some(source), Some(repeated)) =
                 (self.file.sources.get(*index), self.repeated.get_mut(*index))
             else {

@@ -315,7 +315,7 @@ fn condition() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// A filtered scan must return the rows of a whole scan for which the predicate is true.
+    /// A filtered scan must return exactly the rows of a full scan that match the predicate.
     #[test]
     fn scans_with_bloom_filters_return_all_matching_rows(
         numbers in prop::collection::vec(prop::option::of(-12i64..12), 1..300),

@@ -62,7 +62,7 @@ type Questions = BTreeMap<(usize, usize), BTreeMap<Vec<Stored>, bool>>;
 /// `predicate` is true. `name` is the file's name in messages.
 ///
 /// # Errors
-/// Returns errors of the store, and the errors of [`prune`].
+/// Returns errors from the store, and the errors of [`prune`].
 pub(super) fn groups_by_filters(
     predicate: &BoundPredicate,
     places: &Places,
@@ -162,7 +162,7 @@ fn range_of_filter(chunk: &ColumnChunkMetaData) -> Option<Range<u64>> {
 /// Reads the filter of a column; `None` if it turns out to be larger than the column.
 ///
 /// # Errors
-/// Returns `CorruptData` for bytes that are not a filter, and errors of the store.
+/// Returns `CorruptData` for bytes that are not a filter, and errors from the store.
 fn read(chunk: &ColumnChunkMetaData, file: &WatchedFile) -> Result<Option<Sbbf>> {
     let outside = || Error::corrupt_data("the Bloom filter is not within the file");
     let get = |range: Range<u64>| {
@@ -178,7 +178,7 @@ fn read(chunk: &ColumnChunkMetaData, file: &WatchedFile) -> Result<Option<Sbbf>>
         let rest = bytes.slice(header..);
         if rest.len() != bits {
             return Err(Error::corrupt_data(format!(
-                "the Bloom filter has {bits} bytes by its header, and {} by the footer",
+                "the Bloom filter has {bits} bytes according to its header, but {} according to the footer",
                 rest.len()
             )));
         }

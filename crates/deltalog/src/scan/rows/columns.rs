@@ -222,7 +222,7 @@ impl Columns {
         Some(found)
     }
 
-    /// Returns the number of output columns. They are the first of the needed columns.
+    /// Returns the number of output columns, which come first among the needed columns.
     pub(super) fn output_len(&self) -> usize {
         self.output.len()
     }
@@ -243,7 +243,8 @@ impl Columns {
     }
 }
 
-/// Reduces `field` and `in_files` to the struct fields that lie on one of `paths`. The paths are relative to `field`.
+/// Reduces `field` and `in_files` to the struct fields that lie on one of `paths`. Paths that do not begin with the
+/// name of `field` are ignored.
 fn narrowed(field: &FieldRef, in_files: &FieldRef, paths: &[&[String]]) -> [FieldRef; 2] {
     let below =
         paths.iter().filter(|path| path.first() == Some(field.name())).filter_map(|path| path.get(1..));
@@ -410,7 +411,7 @@ impl<'a> FileFields<'a> {
     }
 }
 
-/// Returns an index of the numbered keys, which shows the keys that occur more than once.
+/// Returns an index of the numbered keys. A key that occurs more than once is mapped to [`NameMatch::Many`].
 fn indexed<K: Eq + Hash>(keys: impl Iterator<Item = (K, usize)>) -> HashMap<K, NameMatch> {
     let mut index = HashMap::with_capacity(keys.size_hint().0);
     for (key, at) in keys {

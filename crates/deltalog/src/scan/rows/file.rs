@@ -59,7 +59,7 @@ pub(super) struct Stages {
     pub(super) rest: Vec<usize>,
     /// The row id columns in `kept`.
     pub(super) ids: Vec<usize>,
-    /// The columns in `kept` and `rest` that are stored in the file.
+    /// The columns in `kept` and `rest`, except for the row ids.
     pub(super) again: Vec<usize>,
     /// Whether each column is in `first`.
     are_first: Vec<bool>,
@@ -78,8 +78,8 @@ pub(super) struct OpenFile {
     pub(super) sources: Vec<Source>,
     /// The locations of the predicate's columns in the file.
     places: Option<Places>,
-    /// The row numbers of each row group. They are empty if they are not needed, because all rows are read without
-    /// their ids.
+    /// The row numbers of each row group. This is empty if they are not needed, for example because all rows are read
+    /// and no row ids are requested.
     pub(super) group_rows: Vec<Range<u64>>,
     pub(super) rows: SelectedRows,
     pub(super) row_ids: Option<RowIds>,
@@ -262,7 +262,7 @@ impl Opener {
         }))
     }
 
-    /// Adds the values of other columns in `row` to `partition`, the values of the partition columns.
+    /// Adds the values that `row` has for other columns to `partition`, which has the values of the partition columns.
     fn with_given(&self, partition: RecordBatch, row: &PartitionRow) -> Result<RecordBatch> {
         let others: Vec<_> = self
             .columns
@@ -282,8 +282,8 @@ impl Opener {
         })
     }
 
-    /// Selects the rows of `file` to read. Returns the row groups in `groups` that contain such rows, the first and
-    /// last row number of each group, and the rows in it.
+    /// Selects the rows of `file` to read. Returns the row groups in `groups` that contain such rows, the row numbers
+    /// of each row group of the file, and the selected rows.
     fn select(
         &self,
         file: &DataFile,

@@ -10,9 +10,10 @@
 //! deletes every second row and then millions of consecutive rows, all rows of the gap are decoded at once. A
 //! [`GapReader`] skips the gaps, decodes the rows between them batch by batch, and drops the others itself.
 //!
-//! - The same is done if selected rows are spread evenly, but so far apart that the rows between them are large.
-//! - No batch is decoded that has more rows than were asked for.
-//! - The batches have at most as many rows as were asked for, and at least one row.
+//! - A [`GapReader`] is also used if the selected rows are spread evenly, but so far apart that the rows between them
+//!   would take a lot of memory.
+//! - Neither a decoded batch nor a returned batch has more rows than the caller asked for.
+//! - Each returned batch has at least one row.
 
 use std::ops::Range;
 
@@ -33,8 +34,9 @@ const GAP_WORDS: usize = 16;
 const MOST_PER_ROW: usize = 64;
 /// The number of full batches that the Parquet reader may decode for one batch.
 const MOST_BATCHES: usize = 4;
-/// The number of rows per run of selected or other rows from which on the Parquet reader decodes only selected rows. It
-/// is twice the reader's own number, because the reader also counts the rows before and after the selected ones.
+/// If the runs of selected rows and of other rows have at least this many rows on average, the Parquet reader decodes
+/// only selected rows. This is twice the reader's own limit, because the reader also counts the rows before and after
+/// the selected ones.
 const ROWS_OF_A_RUN: usize = 64;
 
 /// A selection in two steps.
@@ -77,9 +79,10 @@ pub(super) fn most_at_once(limits: BatchBytes, bytes_per_row: f64, rows: usize) 
     full.saturating_mul(MOST_BATCHES).min(rows.saturating_mul(MOST_PER_ROW)).max(rows)
 }
 
-/// Returns a selection that consists of runs as the number of its first selected row, a mask that begins there and
-/// ends with the last selected row, and the number of all rows. A damaged footer may state more other rows than a mask
-/// can have. Returns `None` if there are few runs, which the Parquet reader decodes one by one.
+/// Converts a selection that consists of runs. Returns the number of its first selected row, a mask of the rows from
+/// the first to the last selected one, and the number of all rows. The mask leaves out the rows before and after them,
+/// because a damaged footer may state more such rows than a mask can have. Returns `None` if there are few runs, which
+/// the Parquet reader decodes one by one.
 fn mask_of(runs: &RowSelection) -> Option<(usize, BooleanBuffer, usize)> {
     let (mut count, mut rows, mut used) = (0, 0, 0..0);
     for run in runs.iter() {
@@ -131,7 +134,7 @@ fn has_long_runs(words: &[u64]) -> bool {
     changes * ROWS_OF_A_RUN <= used * WORD
 }
 
-/// Returns the runs of words without long gaps.
+/// Returns the ranges of words between the long gaps.
 fn runs(words: &[u64]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (index, _) in words.iter().enumerate().filter(|(_, word)| **word != 0) {

@@ -1,11 +1,13 @@
-//! The rows of a row group that are not deleted, for predicates that are evaluated on deleted rows, too.
+//! The rows of a row group that are not deleted. With them, a predicate can be evaluated on all rows, including deleted
+//! ones.
 //!
-//! If many separate rows are deleted, leaving them out before the predicate is evaluated takes longer than evaluating
-//! it on them, because the columns have to be copied. What the predicate selects is then combined with the rows that
-//! are not deleted, and only the other columns are read without the deleted rows.
+//! If many separate rows are deleted, it takes less time to evaluate the predicate on these rows, too, than to leave
+//! them out first, which copies the columns. The rows that the predicate selects are then intersected with the rows
+//! that are not deleted, and only the other columns are read without the deleted rows.
 //!
-//! A value that makes a file invalid does not matter in a deleted row. For example, a column may be NOT NULL because
-//! all rows with NULL have been deleted. If a batch cannot be evaluated, its deleted rows are left out first.
+//! In a deleted row, even a value that does not fit in the table is allowed. For example, a column may be NOT NULL now
+//! that all rows with NULL have been deleted. If a batch cannot be evaluated, it is therefore evaluated again without
+//! its deleted rows.
 
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
@@ -36,8 +38,8 @@ pub(super) struct Matching {
 }
 
 impl Live {
-    /// Returns the rows of a row group of `rows` rows that `selection` selects. Returns `None` if it is better to leave
-    /// out the others first, because there are only a few places with deleted rows, or more deleted than other rows.
+    /// Returns the rows that `selection` selects in a row group of `rows` rows. Returns `None` if it is better to leave
+    /// out the other rows first, because they are in only a few places, or because they are more than half of all rows.
     pub(super) fn of(selection: &RowSelection, rows: u64) -> Option<Self> {
         let mask = selection.as_mask().filter(|mask| mask.len() as u64 == rows)?;
         (mask.count_set_bits() >= mask.len() / 2).then(|| Self { rows: mask.clone(), done: 0 })

@@ -85,8 +85,8 @@ fn place(
 }
 
 impl Places {
-    /// Finds the columns of `table` in a file with the schema `schema`. `partition` is one row with the file's
-    /// partition values.
+    /// Finds the columns that `predicate` reads in a file with this schema, calendar and footer. `table` has the
+    /// table's columns, and `partition` is one row with the file's partition values.
     ///
     /// # Errors
     /// `CorruptData` if a name is ambiguous in the file.
@@ -220,7 +220,7 @@ pub(in crate::scan) fn is_ordered(metadata: &ParquetMetaData, leaf: usize, field
     }
 }
 
-/// Replaces NaN by NULL in `bounds`.
+/// Replaces NaN with NULL in `bounds`.
 pub(in crate::scan) fn without_nan(bounds: ArrayRef) -> ArrayRef {
     match bounds.data_type() {
         DataType::Float32 => Arc::new(

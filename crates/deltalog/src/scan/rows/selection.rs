@@ -126,7 +126,7 @@ impl SelectedRows {
         let rows = groups.iter().map(|group| group.end - group.start).sum::<u64>();
         let most_runs = rows / BITS_OF_A_RUN;
         let runs = groups.iter().flat_map(|group| vector.ranges(group.clone()));
-        // There may be millions of them.
+        // Counting stops after `most_runs`, because there may be millions of runs.
         let runs = runs.zip(0..=most_runs).count() as u64;
         if runs == 0 && !names_wanted {
             return Ok(None);

@@ -239,7 +239,7 @@ impl Columns {
                 }
             };
             if let Err(error) = std::thread::Builder::new().name("deltalog-columns".to_owned()).spawn(work) {
-                tracing::warn!(%error, "no thread can be started for reading: using the caller's");
+                tracing::warn!(%error, "no more threads can be started: reading on the caller's thread");
                 return Ok(None);
             }
             threads.push(receiver);

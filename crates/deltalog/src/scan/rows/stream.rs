@@ -10,9 +10,10 @@
 //! ```
 //!
 //! - If the order is kept, a worker can be ahead of the caller only by the batches that its task's channel holds, so
-//!   usually one worker is busy while the others wait. If any order is allowed, no worker waits. If there are fewer
-//!   files than threads, the tasks are row groups. Their order is always kept, and the channels hold more batches. If
-//!   row groups are too large for the channels, the tasks are files, and threads share their columns.
+//!   usually one worker is busy while the others wait. If any order is allowed, no worker waits for another.
+//! - If there are fewer files than threads, the tasks are row groups. Their order is always kept, and the channels hold
+//!   more batches. If the row groups are too large for the channels, the tasks are whole files, and several threads
+//!   share the columns of a file.
 //! - The caller's thread reads a few small files itself, in order, which is faster than starting threads.
 //! - The workers are plain threads that start at the first batch, so a process created by `fork` can read.
 //! - The end of the rows is signaled explicitly, so a thread that dies causes an error and does not look like the
@@ -184,9 +185,9 @@ fn start(scan: RowScan, mut files: Files) -> Result<State> {
     }
 }
 
-/// Starts to read `count` files, which are fewer than the threads. The tasks are row groups, and the remaining
-/// threads share their columns. Row groups that are too large to read ahead are read one after another, with all
-/// threads sharing their columns.
+/// Starts to read `count` files, which are fewer than the threads. The tasks are row groups, and the remaining threads
+/// share their columns. If row groups are too large to read ahead, the file is one task: its row groups are read one
+/// after another, and the file's share of the threads reads their columns.
 fn few_files(opener: Arc<Opener>, files: Files, threads: usize, count: usize) -> Result<State> {
     let for_each = (threads / count.max(1)).max(1);
     let split = {

@@ -339,7 +339,7 @@ fn maxima_of_floats_are_trusted_if_the_footer_lists_nan() {
     }
 }
 
-/// Returns the columns for the test below. Each row is made from one number, and 0 stands for NULL.
+/// Returns the columns for the test below. Each row is made from one number, and 0 becomes NULL.
 fn law_columns(numbers: &[u8]) -> Vec<(&'static str, ArrayRef)> {
     let floats = [-1.5, -0.0, 0.0, 2.5, f64::INFINITY, f64::NAN];
     let number = |n: &u8| (*n > 0).then_some(i64::from(*n) - 5);

@@ -1,5 +1,5 @@
-//! Tests that each type can be read in every encoding in which a writer may store it. The values are the same in the
-//! table's type, or they are refused.
+//! Tests that each type can be read in every encoding in which a writer may store it. Each value is either returned in
+//! the table's type or refused.
 
 use std::fs;
 use std::sync::Arc;

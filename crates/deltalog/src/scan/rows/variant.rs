@@ -71,7 +71,7 @@ pub(super) fn assemble(stored: &StructArray, parts: &Fields) -> Result<ArrayRef,
     )?))
 }
 
-/// Replaces NULL by the variant null in `values`.
+/// Replaces NULL with the variant null in `values`.
 fn without_nulls(values: &BinaryArray) -> ArrayRef {
     Arc::new(BinaryArray::from_iter_values(values.iter().map(|value| value.unwrap_or(NULL))))
 }

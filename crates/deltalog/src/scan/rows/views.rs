@@ -10,10 +10,10 @@ use arrow::datatypes::{
 
 use crate::protocol::schema::is_variant;
 
-/// Buffers smaller than this are not worth copying.
+/// An array that keeps at most this many bytes alive is not copied.
 const FEW_BYTES: usize = 64 << 10;
 
-/// Replaces all strings and bytes in `schema` by views, at every nesting level. Variants and the keys of maps are
+/// Replaces all strings and bytes in `schema` with views, at every nesting level. Variants and the keys of maps are
 /// unchanged.
 pub(super) fn schema_with_views(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields_with_views(schema.fields()), schema.metadata().clone()))
@@ -23,7 +23,7 @@ fn fields_with_views(fields: &Fields) -> Fields {
     fields.iter().map(with_views).collect()
 }
 
-/// Replaces all strings and bytes in the type of `field` by views, except for the keys of maps.
+/// Replaces all strings and bytes in the type of `field` with views, except for the keys of maps.
 pub(super) fn with_views(field: &FieldRef) -> FieldRef {
     let data_type = match field.data_type() {
         _ if is_variant(field) => return Arc::clone(field),
@@ -35,8 +35,8 @@ pub(super) fn with_views(field: &FieldRef) -> FieldRef {
     Arc::new(Field::clone(field).with_data_type(data_type))
 }
 
-/// Replaces all strings and bytes in the values of a map. Its keys are unchanged: where DataFusion looks up a key, it
-/// compares the keys with a string or bytes that are no view, and fails if they are views.
+/// Replaces all strings and bytes in the values of a map with views. The keys are unchanged: to look up a key,
+/// DataFusion compares the keys with a string or bytes that are not a view, which fails if the keys are views.
 fn with_view_values(entries: &FieldRef) -> FieldRef {
     let DataType::Struct(fields) = entries.data_type() else { return Arc::clone(entries) };
     let fields = fields.iter().enumerate();

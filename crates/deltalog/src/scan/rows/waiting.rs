@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// The number of batches that may always wait, regardless of their size.
 pub(super) const WAITING_BATCHES: usize = 2;
-/// The total size in bytes of waiting batches at which no further batches may wait.
+/// The maximum total size in bytes of the waiting batches, if there are more than [`WAITING_BATCHES`].
 pub(super) const WAITING_BYTES: usize = 32 << 20;
 
 /// The interval at which a waiting worker checks whether the caller has stopped.

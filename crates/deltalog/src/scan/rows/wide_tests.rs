@@ -24,7 +24,7 @@ use crate::runtime::row_bytes::{BatchBytes, weight_of};
 /// The way a file is written.
 #[derive(Debug, Clone)]
 struct Written {
-    /// The string of each row, as the number that it repeats and its length.
+    /// The string of each row, as a number and how often the string repeats it.
     texts: Vec<(usize, usize)>,
     has_dictionary: bool,
     /// Whether the footer shows the full size of values that a dictionary repeats.
@@ -213,7 +213,7 @@ fn columns_of_a_predicate_are_only_kept_if_they_are_small() {
     }
 }
 
-/// After a few wide rows, the other rows are still read many at once.
+/// After a few wide rows, many of the other rows are still read at once.
 #[test]
 fn narrow_rows_after_wide_ones_are_read_many_at_once() {
     let texts = (0..4_000).map(|row| (row % 9, if row % 200 == 100 { 6_000 } else { 10 })).collect();

@@ -1,12 +1,12 @@
-//! Compares file skipping with reading everything. For tens of thousands of random pairs of a table and a predicate,
-//! no file is skipped that has a row for which the predicate is true, and the exact filter gives the same result for
-//! each row as an independent, naive implementation (protocol, "Per-file Statistics").
+//! Compares file skipping with reading everything, for tens of thousands of random pairs of a table and a predicate. A
+//! file that has a row for which the predicate is true must not be skipped, and the exact filter must give the same
+//! result for each row as an independent, naive implementation (protocol, "Per-file Statistics").
 //!
 //! - The tables contain NULLs, NaN, both zeros, nested columns, truncated strings, timestamps truncated to the
 //!   millisecond, offsets truncated to the minute, wide bounds, and statistics that are missing, partial, truncated
 //!   or nonsensical. Half of the statistics claim to be computed by this crate; these have no maximum if there is a
 //!   NaN. Partition values are strings.
-//! - The predicates are handled as a user's predicate is: SQL text that is parsed, bound and used for pruning.
+//! - The predicates are SQL texts, which are parsed, bound and used for pruning like the predicates of users.
 
 mod condition;
 mod random;
@@ -51,7 +51,7 @@ impl Table {
         Self { schema, partitions, columns, files, actions, rows }
     }
 
-    /// Returns the statistics as a struct, in which checkpoints store them.
+    /// Returns the statistics as a struct, as checkpoints store them.
     fn parsed(&self) -> StatsBounds {
         let leaves: Vec<ColumnPath> = leaf_columns(self.schema.arrow())
             .into_iter()
@@ -68,7 +68,7 @@ impl Table {
 }
 
 impl Table {
-    /// Prunes the files by statistics in JSON and by statistics in structs, and checks that no file is skipped that
+    /// Prunes the files by statistics in JSON and by statistics in structs, and checks that a file is not skipped if it
     /// has a row for which the condition is true. Returns the number of skipped files.
     fn check(
         &self,

@@ -75,8 +75,8 @@ impl Directory {
         entries.filter_map(|entry| Piece::parse(entry.ok()?.file_name().to_str()?)).collect()
     }
 
-    /// Adds a piece to the directory of its object, and deletes the object's pieces with another tag or size. Failures
-    /// are only logged as warnings.
+    /// Adds a piece to the directory of its object, and deletes the object's pieces with another tag. Failures are only
+    /// logged as warnings.
     pub(super) fn add(&self, directory: &Path, identity: &Identity<'_>, start: u64, content: &Bytes) {
         if content.is_empty() || seconds(clock::system_time()) < self.rests_until.load(Ordering::Relaxed) {
             return;
@@ -187,7 +187,7 @@ impl Directory {
                 used = used.saturating_sub(on_disk(length));
                 evicted += 1;
                 if let Some(directory) = path.parent() {
-                    // Removing the directory usually fails, because it contains other pieces.
+                    // This fails if the directory contains other pieces.
                     let _ = fs::remove_dir(directory);
                 }
             }
@@ -249,7 +249,8 @@ fn entries(directory: &Path) -> impl Iterator<Item = DirEntry> + use<> {
     fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok)
 }
 
-/// Returns the disk space that a piece takes. Usually each piece has a directory of its own.
+/// Returns the disk space that a piece takes. It includes a directory, because most pieces have a directory of their
+/// own.
 fn on_disk(length: u64) -> u64 {
     (length.div_ceil(CLUSTER) + 1).saturating_mul(CLUSTER)
 }

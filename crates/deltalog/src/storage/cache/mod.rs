@@ -18,11 +18,11 @@
 //!   Opening such a file therefore takes one request, as without a cache, but usually its response has no body, and
 //!   reading from the file afterwards takes no request. The protocol forbids reusing the name of a data file, but the
 //!   condition is necessary nevertheless, because tables are dropped and created again, and files are copied by hand.
-//!   It also lets the store refuse access.
+//!   The request also lets the store refuse access.
 //! - **Everything else** always goes to the store: `_last_checkpoint`, listings, checks whether a file exists, all
-//!   writes, and commits that are read by name without a listing. So the cache is never used by the commit rule, which
-//!   reads a commit back if there was no response to its put, nor by the protocol of coordinators: it is only used by
-//!   readers that pass an entry of a listing ([`Listed`]).
+//!   writes, and commits that are read by name without a listing. So the cache is not used by a writer that reads its
+//!   commit back because there was no response to the put, nor by the protocol of coordinators. Files of the log are
+//!   only read from the cache by readers that pass an entry of a listing ([`Listed`]).
 //! - Objects whose entity tag is missing or weak are not cached.
 //!
 //! Cached data is checked before it is used:
@@ -38,10 +38,10 @@
 //!
 //! The size of the cache is limited as follows. To add a piece, a process first adds its size to the number in `used`,
 //! under a lock. If the number then exceeds the limit, the least recently used pieces are deleted, an eighth of the
-//! limit at a time. A process that cannot get the lock quickly does not add the piece. After a crash between these two
-//! steps, the number is too large, never too small, and the next eviction corrects it. The cache has no threads, and
-//! only its counts are in memory, so it also works in a forked child process. Failures, such as a full disk, are logged
-//! as warnings and never make a read fail.
+//! limit at a time. A process that cannot get the lock quickly does not add the piece. If a process dies before it has
+//! added the piece, the number is too large, never too small, and the next eviction corrects it. The cache has no
+//! threads, and only its counts are in memory, so it also works in a forked child process. Failures, such as a full
+//! disk, are logged as warnings and never make a read fail.
 //!
 //! Existing crates do not fit. `foyer` keeps its index in memory and opens its files without a lock, so two processes
 //! damage each other's entries; a new entry is on disk only after a delay, and the next process has to scan all entries
@@ -121,7 +121,7 @@ impl Cache {
         Identity { store: self.store.as_str().into(), url: url.into(), e_tag: e_tag.into(), size }
     }
 
-    /// Returns the content of an object whose tag and size a listing has shown, if the cache has all of it.
+    /// Returns the content of the object with the tag and size in `listed`, if the cache has all of it.
     pub(super) fn whole(&self, url: String, listed: Listed) -> Option<Bytes> {
         let (directory, key) = self.key(url)?;
         let found = directory
@@ -163,7 +163,7 @@ impl Cache {
         bytes
     }
 
-    /// Returns an object whose tag and size a listing has shown, and its last `length` bytes, if the cache has these.
+    /// Returns the object with the tag and size in `listed`, and its last `length` bytes, if the cache has these.
     pub(super) fn end(
         self: &Arc<Self>,
         url: String,
@@ -178,8 +178,9 @@ impl Cache {
         found
     }
 
-    /// Returns the object with the tag and size that it had when it was last read, and its last `length` bytes. The
-    /// caller must ask the store whether the object is still the same, and then call [`Cache::validated`].
+    /// Returns an object and its last `length` bytes, if the cache has these. If `listed` is given, the object has this
+    /// tag and size. Otherwise, it has the tag and size that it had when it was last read. In that case, the caller
+    /// must ask the store whether the object is still the same, and then call [`Cache::validated`].
     pub(super) fn newest_end(
         self: &Arc<Self>,
         url: String,

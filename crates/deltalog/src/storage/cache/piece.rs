@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! magic "deltalog"                            8 bytes
-//! length of the head                          4 bytes, little endian, as all numbers
+//! length of the head                          4 bytes, little endian, like all numbers
 //! head: identity and range as JSON
 //! one XXH3 hash of 64 bits per block of 64 KiB of the content
 //! an XXH3 hash of all that is before it       8 bytes
@@ -151,7 +151,7 @@ impl OpenPiece {
         let (identity, range) = (head.identity.into_owned(), head.start..head.end);
         let content_length = range.end.checked_sub(range.start)?;
         let blocks = usize::try_from(content_length.div_ceil(BLOCK)).ok()?;
-        // Before memory is allocated for the head, its length is checked against the size of the file.
+        // Before memory is allocated for the hashes, all lengths are checked against the size of the file.
         let content = (head_end as u64).checked_add(blocks as u64 * HASH as u64)?.checked_add(HASH as u64)?;
         if content.checked_add(content_length)? != length || range.end > identity.size {
             return None;
@@ -190,7 +190,7 @@ impl OpenPiece {
         let now = clock::system_time();
         let used = self.file.metadata().and_then(|meta| meta.modified());
         if used.is_ok_and(|used| now.duration_since(used).is_ok_and(|since| since >= FRESH)) {
-            // A process that may not do this only reads a cache that belongs to others.
+            // A process without permission to change the file can still read the piece, so an error is ignored.
             let _ = self.file.set_modified(now);
         }
     }

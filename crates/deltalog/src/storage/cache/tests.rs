@@ -415,7 +415,8 @@ mod with_a_store {
         assert!(reader.get_bytes(10, 100_000).unwrap() == content(300_000).slice(10..100_010));
         assert_eq!(place.requests(), 0);
         assert_eq!(next.cache_statistics().map(|found| (found.hits, found.misses)), Some((3, 0)));
-        // The commit rule reads commits in this way, without a listing.
+        // A read without a listing is not served from the cache. A writer reads its commit back in this way if the
+        // store did not respond to the put.
         assert_eq!(next.read("f").unwrap(), content(300_000));
         assert_eq!(place.requests(), 1);
         // The file is replaced. The cache has the version of the first listing, and must request the version of the

@@ -131,7 +131,8 @@ fn meaningless(key: Key, text: &str) -> Error {
     Error::Generic { store: "HTTP client", source: format!("'{}' cannot be '{text}'", key.as_ref()).into() }
 }
 
-/// Starts with a random one of the host's addresses, so that connections are spread over the machines of a store.
+/// A resolver that puts a random one of the host's addresses first, so that connections are spread over the machines of
+/// a store.
 struct AnyAddress;
 
 impl Resolve for AnyAddress {

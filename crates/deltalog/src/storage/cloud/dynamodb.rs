@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Requests are signed with the credentials of the S3 client, and use its settings for connections. A request without a
-//! response is sent again. This includes the conditional put, because its caller recognizes an entry of its own.
+//! response is sent again. This is safe even for the conditional put: if the first try has put the entry, the caller
+//! recognizes the entry as its own.
 
 use std::fmt;
 use std::sync::Arc;

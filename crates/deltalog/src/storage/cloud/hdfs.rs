@@ -9,8 +9,8 @@
 //!   there is no response to a change, the client does not send it again.
 //! - The client itself would wait forever for a name node that does not respond, and minutes for the other nodes of a
 //!   name service. So each step is limited to the time that a store may take to respond (`retry_timeout`): a request,
-//!   the next rows of a listing, the next bytes of a file. Only parts of large files are written with the client's own
-//!   limit of one minute.
+//!   the next entries of a listing, the next bytes of a file. Only parts of large files are written with the client's
+//!   own limit of one minute.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,8 +45,8 @@ use super::{Place, canonical};
 /// The prefixes of the names of Hadoop's settings.
 const OF_HADOOP: [&str; 4] = ["dfs.", "fs.", "hadoop.", "ipc."];
 
-/// The setting for how many times a request is sent to a name node. Hadoop's default of 15 would take minutes, to give
-/// a second name node time to take over.
+/// The setting for how many times a request is sent to a name node. With Hadoop's default of 15, this takes minutes, so
+/// that a second name node has time to take over. A host with a port has no second name node.
 const ATTEMPTS: &str = "dfs.client.failover.max.attempts";
 
 /// The port of a name node, if the URL has none.
@@ -62,7 +62,7 @@ const NAMES: [&str; 5] = [
     "hdfs_kerberos_principal",
     // The user name in a cluster without Kerberos.
     "hdfs_user",
-    // How long HDFS may take to respond. Default: 30s.
+    // How long HDFS may be silent in total, over a request and its retries, before a call fails. Default: 30s.
     "retry_timeout",
 ];
 
@@ -239,7 +239,8 @@ impl Patience {
                 }
             }
         });
-        // For an empty file, `object_store` requests the first bytes a second time.
+        // The stream may be polled again after its end: for an empty file, `object_store` requests the first bytes
+        // twice.
         items.fuse().boxed()
     }
 }
@@ -266,8 +267,8 @@ impl Store {
             }
             Err(error) => Err(error),
         };
-        // The rename was sent but not answered, and may still take effect later, so the temporary file must not be
-        // deleted.
+        // The temporary file is only deleted if the rename was refused. If there was no response, the rename may still
+        // take effect later.
         let is_refused = matches!(&renamed, Err(HdfsError::AlreadyExists(_)));
         if is_refused {
             let deleted = self.patience.wait("delete", &beside, self.client.delete(&beside, false)).await;
@@ -373,7 +374,7 @@ fn silent(error: io::Error) -> StoreError {
     failed(error.into())
 }
 
-/// Returns the error with the reason that HDFS gives, if `object_store` has a kind of error for it.
+/// Converts an error of HDFS to the kind of error that `object_store` has for it, and otherwise to a generic error.
 fn failed(error: HdfsError) -> StoreError {
     let (path, error) = (String::new(), brief(error));
     match &error {
@@ -409,7 +410,7 @@ fn brief(error: HdfsError) -> HdfsError {
     }
 }
 
-/// Converts an error as [`failed`] does, if the error has already passed through `object_store`.
+/// Does the same as [`failed`] for an error of HDFS that `object_store` has wrapped. Returns other errors unchanged.
 fn told(error: StoreError) -> StoreError {
     match error {
         StoreError::Generic { store, source } => match source.downcast::<HdfsError>() {

@@ -146,7 +146,8 @@ impl HttpService for Watched {
 }
 
 impl Watched {
-    /// Records a request without a response. Returns an error, which determines whether the request is sent again.
+    /// Records a request without a response. The kind of the returned error determines whether the request is sent
+    /// again.
     fn unanswered(&self, request: Request, unanswered: Unanswered) -> HttpError {
         let Unanswered { error, waited, is_last } = unanswered;
         let is_unreachable = is_unreachable(&error);

@@ -2,7 +2,7 @@
 //!
 //! | option | other names | default |
 //! | --- | --- | --- |
-//! | `log_store` | `aws_s3_locking_provider` | none; `dynamodb` |
+//! | `log_store` | `aws_s3_locking_provider` | none (the only value is `dynamodb`) |
 //! | `dynamodb_table` | `delta_dynamo_table_name`, `….ddb.tableName` | `delta_log` |
 //! | `dynamodb_region` | `aws_region_dynamodb`, `….ddb.region` | the region of S3 |
 //! | `dynamodb_endpoint` | `aws_endpoint_url_dynamodb` | Amazon's in that region |

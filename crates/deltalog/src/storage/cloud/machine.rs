@@ -1,9 +1,9 @@
 //! The credentials of a machine or a container for S3. They are used if no other credentials are configured.
 //!
 //! - As in AWS's own tools, the first service that is configured provides the credentials. A service that is only
-//!   partly configured is an error, because the client would try the next service, and finally the metadata service of
-//!   the machine, whose role is not the intended one.
-//! - `AWS_EC2_METADATA_DISABLED` turns the metadata service off. ("AWS SDKs and Tools Reference Guide: IMDS credential
+//!   partly configured is an error. Otherwise, the client would try the next service, and finally the machine's
+//!   metadata service, which provides the credentials of another IAM role.
+//! - `AWS_EC2_METADATA_DISABLED` disables the metadata service. ("AWS SDKs and Tools Reference Guide: IMDS credential
 //!   provider")
 
 use std::env;
@@ -45,8 +45,8 @@ impl Refusal {
                 hint: "set AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE, or unset AWS_CONTAINER_CREDENTIALS_FULL_URI",
             }),
             () if is_disabled => Some(Self {
-                text: "there are no credentials, and the environment variable AWS_EC2_METADATA_DISABLED keeps the \
-                       machine from being asked for some",
+                text: "there are no credentials, and the environment variable AWS_EC2_METADATA_DISABLED forbids \
+                       asking the machine's metadata service for them",
                 hint: "pass the storage options 'aws_access_key_id' and 'aws_secret_access_key', a profile, or a \
                        credential provider",
             }),

@@ -68,7 +68,7 @@ pub(super) struct Opened {
 /// The log store that decides the commits of all tables in a store.
 pub(super) struct LogStore {
     pub(super) coordinator: Arc<dyn CommitCoordinator>,
-    /// The scheme in the paths of the store's tables.
+    /// The scheme in the table paths of the coordinator's entries.
     pub(super) scheme: String,
 }
 
@@ -113,7 +113,8 @@ pub(super) fn open<'a>(
         }
         scheme => return Err(unsupported(scheme)),
     };
-    // A file with credentials may have been replaced since.
+    // The state of these files is part of the key of a shared store, because a file with credentials may have been
+    // replaced since the store was opened.
     #[cfg(feature = "s3")]
     let files = if url.scheme() == "s3" { profile::files() } else { Vec::new() };
     #[cfg(not(feature = "s3"))]
@@ -132,7 +133,8 @@ pub(super) fn open<'a>(
     Ok(Opened { url, store, log_store, cache })
 }
 
-/// The canonical URL of a location, the recipe for its clients, and whether one of the clients is for a log store.
+/// The canonical URL of a location and the recipe for its clients. If a log store decides commits, also the scheme in
+/// its entries.
 struct Place {
     url: Url,
     recipe: Recipe,
@@ -208,8 +210,9 @@ fn check_texts<K: AsRef<str>>(keys: &[K], value: impl Fn(&K) -> Option<String>) 
     Ok(())
 }
 
-/// Returns the error of a builder, which checks the settings without sending a request. The original error is not
-/// included, because it may quote any setting, even the bytes of a private key that cannot be parsed.
+/// Converts an error of a builder, which checks the settings without sending a request. The builder's message may quote
+/// any setting, even the bytes of a private key that cannot be parsed. Therefore `values` and lists of numbers are
+/// removed from it.
 fn invalid(error: &object_store::Error, values: &[String]) -> Error {
     let mut text = error.to_string();
     for value in values.iter().filter(|value| value.len() >= SHORTEST_SECRET) {
@@ -227,15 +230,15 @@ fn invalid(error: &object_store::Error, values: &[String]) -> Error {
 /// The parts in which the builders of different stores differ.
 struct Traits<S> {
     reads_ends: bool,
-    /// Returns the endpoint, unless it is known to respect conditional puts.
+    /// The endpoint, unless it is known to respect conditional puts.
     unproven: Option<String>,
-    /// Adds other things that use the store's own client to the clients of a process.
+    /// Adds further clients that use the store's own connections, such as the client for DynamoDB.
     complete: Complete<S>,
 }
 
 type Complete<S> = Box<dyn Fn(&mut Client, &S, &Connector) -> object_store::Result<()> + Send + Sync>;
 
-/// Adds nothing.
+/// Returns a function that adds nothing.
 #[cfg(any(feature = "gcs", feature = "azure"))]
 fn complete<S>() -> Complete<S> {
     Box::new(|_, _, _| Ok(()))

@@ -20,7 +20,7 @@ use crate::storage::remote::Reads;
 const RETRIES: [&str; 5] = [
     // How many times a failed request is sent again. Default: 13.
     "max_retries",
-    // How long a store may take to respond, over all requests of a call. Default: 30s.
+    // How long a store may be silent in total, over a request and its retries, before a call fails. Default: 30s.
     "retry_timeout",
     // The pause before a request is sent again for the first time. Default: 100ms.
     "backoff_config.init_backoff",
@@ -94,15 +94,16 @@ const PREFIXES: [&str; 10] = [
     "KRB5",
 ];
 
-/// How long a store may take to respond within one request.
+/// How long a store may be silent within one request.
 const READ_TIMEOUT: &str = "12s";
 /// The time after which every request fails.
 const TIMEOUT: &str = "10m";
-/// How long a store may take to respond, over all requests.
+/// How long a store may be silent in total, over a request and its retries.
 pub(super) const SILENCE: Duration = Duration::from_secs(30);
 /// The maximum pause between two requests. Pauses count as time without a response.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// How many times a request is sent again. If a store asks for fewer requests, this takes about 45 seconds in all.
+/// How many times a request is sent again. If a store keeps asking for fewer requests, this takes about 45 seconds in
+/// all.
 const MOST_RETRIES: usize = 13;
 
 /// The options of a store: their names in lower case, and their values.
@@ -113,7 +114,8 @@ pub(super) struct Options(BTreeMap<String, String>);
 #[derive(Debug, Clone)]
 pub(super) struct Retries {
     pub(super) config: RetryConfig,
-    /// How long a store may take to respond, over all requests. If it responds with refusals, a call may take longer.
+    /// How long a store may be silent in total, over a request and its retries. A call may take longer than that if the
+    /// store refuses the requests, because a refusal is a response.
     pub(super) silence: Duration,
 }
 
@@ -168,15 +170,16 @@ impl Options {
         Ok(found.or_else(|| aliases.iter().find_map(variable)))
     }
 
-    /// Returns the values of these options and of the environment variables with the same meaning.
+    /// Returns the values of these options and of the environment variables that configure stores.
     pub(super) fn values(&self) -> Vec<String> {
         self.0.values().cloned().chain(environment().into_iter().map(|(_, value)| value)).collect()
     }
 
-    /// Sets options whose names begin with `prefix`, unless the caller or the environment has set them.
+    /// Sets the options for time limits, unless the caller or the environment has set them. `prefix` is the prefix of
+    /// the store's own options.
     ///
-    /// A request fails if no bytes have arrived for a while, not because its body is large. The clients' own limit of
-    /// 30 seconds for a whole body is too short for many files over a slow connection.
+    /// With these limits, a request fails if no bytes have arrived for a while, and not because its body is large. The
+    /// clients' own limit of 30 seconds for a whole body is too short for many files over a slow connection.
     pub(super) fn set_time_limits(&mut self, prefix: &str) {
         for (name, value) in [("read_timeout", READ_TIMEOUT), ("timeout", TIMEOUT)] {
             let full = format!("{prefix}{name}");
@@ -333,7 +336,7 @@ mod tests {
         );
     }
 
-    /// A request to a store that does not respond ends at the limit for one request, earlier, or immediately.
+    /// The store never responds. Each request ends when its limit is reached, or earlier, or immediately.
     #[test]
     fn waiting_for_a_silent_store_takes_half_a_minute_by_default() {
         let mut options = Options::new([]).unwrap();

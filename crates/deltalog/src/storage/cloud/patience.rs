@@ -44,7 +44,7 @@ const LAST_SHARE: (u32, u32) = (5, 6);
 pub(super) struct Limits {
     /// The limit within one request.
     pub(super) once: Option<Duration>,
-    /// Over several requests.
+    /// The limit over several requests.
     pub(super) altogether: Duration,
 }
 
@@ -61,7 +61,7 @@ impl Limits {
         let once = self.once?;
         let left = self.left(waited);
         let is_last = self.are_over(waited + once) || left < once * 2;
-        // With less time than this, no request would have its full time; with more, all other requests still do.
+        // This only applies if the store was already silent for a whole request, and not yet for the total limit.
         let is_between = (once..self.altogether).contains(&waited);
         Some(if is_last && is_between { left } else { once.min(left) })
     }
@@ -84,7 +84,7 @@ impl Silence {
         let silent = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = |then: Instant| now.saturating_duration_since(then);
         match silent {
-            // An earlier silence counts as another outage.
+            // The recorded silence goes on, unless it is too old or has lasted for twice the limit.
             Some((since, last)) if passed(last) < altogether && passed(since) < altogether * 2 => since,
             _ => now,
         }
@@ -209,8 +209,8 @@ impl Clock {
     }
 }
 
-/// The body of a large request. It records when bytes are sent, because the client reads more of it whenever it can
-/// send more.
+/// The body of a large request. It records when the client reads from it: the client does so whenever it can send more
+/// bytes.
 #[derive(Debug)]
 struct Noted {
     pieces: VecDeque<Bytes>,
@@ -422,7 +422,8 @@ mod tests {
         assert!(!ask().is_last);
     }
 
-    /// Although requests are sent again and again, the store's response must be received in the end.
+    /// Requests are sent without a pause, so the silence is never forgotten. Nevertheless, the store's response must be
+    /// received in the end.
     #[test]
     fn a_store_that_was_silent_can_respond_again() {
         let limits =

@@ -153,7 +153,7 @@ impl fmt::Debug for Chain {
     }
 }
 
-/// Reads the files, and requests credentials from the services that they name.
+/// A provider that reads the files, and requests credentials from the services that they name.
 struct Reader {
     profile: Profile,
     region: String,

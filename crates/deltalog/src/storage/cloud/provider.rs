@@ -2,8 +2,8 @@
 //!
 //! - Credentials are kept until shortly before they expire. Then one request gets new ones. The other requests continue
 //!   with the old credentials while these are valid; otherwise they wait and share the result, even if it is an error.
-//! - The provider is called on a thread of its own, which may block. It may wait for a lock that the waiting caller has
-//!   released, and for other requests, but not forever.
+//! - The provider is called on a thread of its own, so it may block. It may wait for other requests, and for a lock
+//!   that the caller of the request has released, but not longer than `PATIENCE`.
 //! - If the provider fails while the old credentials are still valid, these are used, and the provider is called again
 //!   a little later.
 
@@ -180,7 +180,9 @@ pub(super) fn wrong_kind(wanted: &str) -> Error {
 /// Refuses strings that cannot be sent in a header, because they would make the client panic.
 pub(super) fn printable(text: String) -> Result<String> {
     match text.is_empty() || text.bytes().any(|byte| !matches!(byte, b' '..=b'~')) {
-        true => Err(Error::invalid_argument("one is empty, or has characters that are not printable ASCII")),
+        true => {
+            Err(Error::invalid_argument("a value is empty, or has characters that are not printable ASCII"))
+        }
         false => Ok(text),
     }
 }
@@ -194,7 +196,8 @@ mod tests {
 
     type Answer = dyn Fn(usize) -> Result<Credentials> + Send + Sync;
 
-    /// Returns credentials whose provider calls `answer` with the number of the call, and a counter of the calls.
+    /// Returns credentials, and a counter of the calls to their provider. The provider calls `answer` with the number
+    /// of the call.
     fn renewed(answer: Box<Answer>) -> (Arc<Renewed<String>>, Arc<AtomicUsize>) {
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);

@@ -227,8 +227,8 @@ fn check_bucket(bucket: &str) -> Result<()> {
     }
 }
 
-/// Uses the credentials of a profile. If the profile may not have any, the builder's next source of credentials is used
-/// after it.
+/// Uses the credentials of a profile. A profile that the user has not named may be without credentials. In that case,
+/// the builder's other credentials are used.
 fn with_profile(
     builder: AmazonS3Builder,
     profile: &Profile,

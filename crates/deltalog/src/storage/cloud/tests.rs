@@ -15,8 +15,8 @@ fn refusal(uri: &str, options: &[(&str, &str)]) -> String {
     error.to_string()
 }
 
-/// If one table had two names, it would get two sets of keys, and some of its files would seem to be outside the table.
-/// Users of other software have reported this.
+/// If one table had two names, some of its files would seem to be outside the table. Users of other software have
+/// reported this.
 #[test]
 fn all_spellings_of_a_location_have_the_same_name() {
     for scheme in ["s3", "s3a", "s3n", "S3A"] {

@@ -13,7 +13,7 @@ use crate::storage::FileMeta;
 /// The number of batches per thread that may wait for the consumer.
 const WAITING: usize = 2;
 
-/// The consumer accepts no more batches.
+/// The signal that the consumer accepts no more batches.
 #[derive(Debug)]
 pub(super) struct Stopped;
 
@@ -31,7 +31,7 @@ pub(super) trait Lister: Sync {
     /// Does a job, and passes the files that it finds to `found`. Returns the further jobs that result from it.
     ///
     /// # Errors
-    /// Errors of the store. After `found` has returned [`Stopped`], the result of a job does not matter.
+    /// Errors from the store. After `found` has returned [`Stopped`], the result of a job does not matter.
     fn run(&self, job: Self::Job, found: Found<'_>) -> Result<Vec<Self::Job>>;
 
     /// Does all jobs on at most `threads` threads, and calls `visit` with the files that they find.
@@ -64,7 +64,8 @@ pub(super) trait Lister: Sync {
         Ok(())
     }
 
-    /// Returns whether any thread was started. It is false if the system cannot start threads.
+    /// Does all jobs on `threads` threads, or on fewer if the system cannot start more. Returns false if the system
+    /// cannot start any thread. In that case, no job was done.
     fn walk_in_parallel(
         &self,
         threads: usize,
@@ -144,7 +145,7 @@ impl<J> Queue<J> {
         self.changed.notify_all();
     }
 
-    /// Does jobs until no job is waiting or running. If `work` returns `Err`, all threads stop.
+    /// Does jobs until no job is waiting or running. If `run` returns `Err`, no thread starts another job.
     fn work(&self, run: impl Fn(J) -> Result<Vec<J>, ()>) {
         while let Some(job) = self.next() {
             // If a job panics, the other threads must not wait for it forever.
@@ -175,7 +176,7 @@ impl<J> Queue<J> {
     }
 }
 
-/// While this exists, a job is running.
+/// A running job. Once this is dropped, the job no longer counts as running.
 struct Ended<'a, J>(&'a Queue<J>);
 
 impl<J> Drop for Ended<'_, J> {

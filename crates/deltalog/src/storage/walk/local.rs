@@ -20,7 +20,8 @@ pub(super) struct Directories<'a> {
     pub(super) named: &'a (dyn Fn(io::Error) -> Error + Sync),
 }
 
-/// A directory, and its path relative to the root with a trailing slash; an empty path for the root.
+/// A directory: its path, and its path relative to the root. The relative path is empty for the root itself, and
+/// otherwise ends with a slash.
 pub(super) struct Directory(PathBuf, String);
 
 impl Lister for Directories<'_> {

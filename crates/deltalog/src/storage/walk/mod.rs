@@ -10,7 +10,7 @@
 //! - Every file is returned once. The order of the batches, and the order of files within a batch, are undefined.
 //! - The number of batches that wait in memory depends on the number of threads, not on the number of files: a listing
 //!   that is faster than its consumer has to wait.
-//! - A directory that is not entered takes no request.
+//! - A directory that is not entered causes no requests of its own.
 
 mod jobs;
 mod local;

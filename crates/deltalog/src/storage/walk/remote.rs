@@ -5,8 +5,9 @@
 //! - A listing with a delimiter returns the prefixes of a directory and the files between them. If there are only a few
 //!   prefixes, the next level is listed as well: a table with three years of twelve months each is listed by month.
 //! - Successive prefixes form a range, which is read by one listing without a delimiter: ten thousand partitions with
-//!   one file each take a few hundred requests, not ten thousand. A range never contains a prefix that is not entered.
-//! - Files that are not below a prefix are returned by the listing with a delimiter, so ranges leave them out.
+//!   one file each take fewer than a hundred requests, not ten thousand. A range never contains a prefix that is not
+//!   entered.
+//! - A range leaves out the files between its prefixes, because the listing with a delimiter has already returned them.
 
 use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
@@ -76,7 +77,7 @@ impl<'a> Prefixes<'a> {
         }
     }
 
-    /// Returns the entries of those objects whose directories are entered.
+    /// Returns the entries of a page, except for objects in directories that are not entered.
     fn entered(&self, page: &Page) -> Vec<FileMeta> {
         let mut seen = Vec::new();
         let files = page.objects.iter().filter_map(|meta| entry(meta, self.skip));
@@ -153,7 +154,8 @@ impl<'a> Prefixes<'a> {
 
     fn range(&self, prefix: &str, directories: &[String], found: Found<'_>) -> Result<()> {
         let (Some(first), Some(last)) = (directories.first(), directories.last()) else { return Ok(()) };
-        // A single directory is listed by its own prefix. In a range, keys between the directories have to be left out.
+        // A single directory is listed by its own prefix. Several directories are listed by the prefix of their parent,
+        // so the keys between them have to be left out (`is_below`).
         let (prefix, offset) = match directories {
             [only] => (only.as_str(), None),
             _ => (prefix, Some(first.clone())),

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! - A sidecar is reused if no later commit has an action for one of its files. It must also have the columns that a
-//!   new sidecar would have, and at least one of its tombstones must not have expired.
+//!   new sidecar would have. If it contains tombstones, at least one of them must not have expired.
 //! - A sidecar that is less than half full is rewritten together with new files, so that small sidecars do not
 //!   accumulate. The number of rows written is therefore proportional to the number of new files, plus the size of the
 //!   sidecars that have lost files.
@@ -63,7 +63,7 @@ impl Reuse {
     /// can be reused.
     ///
     /// # Errors
-    /// Errors of the store. If a sidecar cannot be read, no sidecar is reused.
+    /// Errors from the store. If a sidecar cannot be read, no sidecar is reused.
     pub(super) fn of(
         snapshot: &Snapshot,
         actions: &FileActions,

@@ -24,7 +24,7 @@ use crate::snapshot::Snapshot;
 /// Returns the actions of a checkpoint by the V1 spec, except file actions.
 ///
 /// # Errors
-/// `CorruptLog`, and errors of the store.
+/// `CorruptLog`, and errors from the store.
 pub(super) fn v1_actions(snapshot: &Snapshot, now_ms: i64) -> Result<Vec<Action>> {
     let mut actions =
         vec![Action::Protocol(snapshot.protocol().clone()), Action::Metadata(snapshot.metadata().clone())];

@@ -10,7 +10,7 @@
 //! - The first checkpoint, and then every tenth one, has the classic name instead. Clients that do not know names with
 //!   a UUID then find it, and learn from its protocol that they do not support the table.
 //! - Sidecars are written first. Writing the head completes the checkpoint. If the head is not written, the sidecars
-//!   are deleted, unless it is unknown whether it was written.
+//!   are deleted. If it is unknown whether the head was written, they are kept.
 
 use std::sync::Arc;
 
@@ -152,7 +152,7 @@ impl Head<'_> {
         }
     }
 
-    /// Starts a Parquet file with `actions`, which are not file actions.
+    /// Creates a Parquet file and writes `actions`, which are the non-file actions, as its first row group.
     fn open(&self, name: &LogFileName, schema: Schema, actions: &[Action]) -> Result<ActionFile> {
         let file = self.snapshot.storage().replace_file(&name.path())?;
         let mut file = ActionFile::new(file, name.path(), Arc::new(schema))?;
@@ -161,7 +161,7 @@ impl Head<'_> {
         Ok(file)
     }
 
-    /// Returns the content of `_last_checkpoint` for the head `name`, whose size is given.
+    /// Returns the content of `_last_checkpoint` for the head `name`, which has `bytes` bytes.
     fn hint(&self, name: &LogFileName, bytes: u64, sidecars: &Sidecars) -> Result<LastCheckpoint> {
         let of_sidecars: i64 = sidecars.actions.iter().map(|sidecar| sidecar.size_in_bytes).sum();
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
@@ -194,8 +194,9 @@ impl Head<'_> {
     /// Returns the actions that are not file actions, unless there are too many of them.
     fn repeated(&self) -> Result<Option<Vec<Value>>> {
         let value = |action: &Action| {
-            serde_json::to_value(action)
-                .map_err(|error| Error::invalid_argument("an action cannot be repeated").with_source(error))
+            serde_json::to_value(action).map_err(|error| {
+                Error::invalid_argument("an action cannot be written to _last_checkpoint").with_source(error)
+            })
         };
         (self.actions.len() <= HINT_ACTIONS)
             .then(|| self.actions.iter().map(value).collect::<Result<Vec<_>>>())

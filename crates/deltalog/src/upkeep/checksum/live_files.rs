@@ -48,7 +48,7 @@ pub(super) enum FileChange {
     Unknown,
 }
 
-/// The live files that are known one by one.
+/// The live files that are known individually.
 pub(super) struct LiveFiles<'c> {
     listed: Vec<Add>,
     commits: Vec<&'c Commit>,
@@ -80,7 +80,7 @@ impl<'c> LiveFiles<'c> {
 
     /// Applies the file actions of the next commit to the totals. Returns whether the totals are still exact.
     ///
-    /// If `change` is `Unknown`, all live files must be known.
+    /// If `change` is `Unknown`, they are only exact if all live files are known.
     ///
     /// # Errors
     /// `CorruptLog` for an action that breaks the protocol.
@@ -145,8 +145,8 @@ impl<'c> LiveFiles<'c> {
         Ok(totals.count(Change::Added, size, deleted))
     }
 
-    /// Handles files that a commit adds although they must already be live. Returns whether this is consistent with the
-    /// other commits.
+    /// Handles a commit that only adds files that are already live. Returns whether this is consistent with the other
+    /// commits.
     fn add_again(&mut self, rows: &FileRows<'_>, commit: usize, resolver: &PathResolver) -> Result<bool> {
         if self.is_overfull {
             return Ok(true);
@@ -183,14 +183,14 @@ impl<'c> LiveFiles<'c> {
         })
     }
 
-    /// Returns the list of all live files, whose number is `files`. Returns `None` if there are many, or if not all of
-    /// them are known.
+    /// Returns the list of all live files. Returns `None` if there are too many for a checksum, or if not all of them
+    /// are known. `files` is the total number of live files.
     ///
     /// # Errors
     /// `CorruptLog` for an action that breaks the protocol.
     pub(super) fn all(&self, files: u64) -> Result<Option<Vec<Add>>> {
         let live: Vec<_> = self.files.values().flatten().collect();
-        // If the number of live files in the commits equals the number of all live files, these are all live files.
+        // If as many live files are known as there are in the table, all live files are known.
         if self.is_overfull || live.len() as u64 != files || live.len() > MOST_LISTED_FILES {
             return Ok(None);
         }

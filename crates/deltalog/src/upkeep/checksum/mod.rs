@@ -116,8 +116,9 @@ pub(super) fn write(storage: &Storage, version: u64, derived: &Derived) -> Resul
     take_back_if_doubted(storage, version)
 }
 
-/// Deletes a derived checksum that was just written, if a checkpoint has found in the meantime that the checksum from
-/// which it was derived is wrong, and may have deleted the existing ones.
+/// Deletes the derived checksum that was just written, if it may be wrong. This is the case if a checkpoint has found
+/// in the meantime that an earlier checksum was wrong: the checkpoint then deletes later checksums, but may have missed
+/// this one.
 pub(super) fn take_back_if_doubted(storage: &Storage, version: u64) -> Result<()> {
     match is_checksum_doubted(storage, version) {
         true => storage.delete(&LogFileName::Checksum(version).path()),
@@ -130,7 +131,7 @@ pub(super) fn write_behind(duties: &Duties, derived: &Derived) -> Result<()> {
     put(duties, &derived.checksum)
 }
 
-/// Writes a derived checksum that may be much later than its commit.
+/// Writes a derived checksum, perhaps long after its commit.
 pub(super) fn write_later(duties: &Duties, derived: &Derived) -> Result<()> {
     put_later(duties, &derived.checksum)
 }
@@ -153,7 +154,7 @@ pub(super) fn doubt_others(duties: &Duties) -> Result<()> {
         // The doubt is recorded before checksums are deleted, so that a checksum that is being written concurrently is
         // deleted either here or by its writer.
         doubt_checksums(duties.storage(), newest, duties.version);
-        // A transaction may have committed before the doubt was recorded.
+        // Versions that were committed before the doubt was recorded are handled in the next round.
         if next > newest {
             return Ok(());
         }

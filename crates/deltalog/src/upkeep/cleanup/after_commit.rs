@@ -53,8 +53,8 @@ impl Pace<'_> {
 
 /// If the table allows it, cleans up the log after a checkpoint was written.
 ///
-/// This lists the whole log, so it is only done for the first checkpoint of an hour. No commits expire because of this
-/// new checkpoint, which is not old enough.
+/// This lists the whole log, so it is only done for the first checkpoint of an hour. The new checkpoint itself does not
+/// make any commits expire, because it is newer than the cut-off.
 pub(in crate::upkeep) fn after_checkpoint(duties: &Duties, pace: Pace<'_>) -> Result<()> {
     if matches!(pace, Pace::Behind(turn) if turn.is_last()) {
         return Ok(());
@@ -73,8 +73,8 @@ pub(in crate::upkeep) fn after_checkpoint(duties: &Duties, pace: Pace<'_>) -> Re
     if !is_wanted(&newest) {
         return Ok(());
     }
-    // If the clock of one machine is ahead, this must not delete the history. So the time of the store is used, which
-    // is the time of the commit's file.
+    // If the clock of this machine is ahead, no history may be deleted because of that. So the time is not later than
+    // the modification time of the commit's file, which comes from the store's clock.
     let path = LogFileName::Commit(*version).path();
     let Some(commit) = base.storage().head(&path)? else { return Ok(()) };
     let now_ms = environment.now_ms().min(commit.modified_ms);
@@ -124,7 +124,7 @@ fn delete_some(duties: &Duties, mut expired: Expired, pace: Pace<'_>) -> Result<
             return Ok(());
         }
         delete_round(duties, &mut expired.files, pace)?;
-        // Sidecars are not deleted here, because right before a sidecar is deleted, it must be checked that no
+        // Later rounds delete no sidecars, because right before a sidecar is deleted, it must be checked that no
         // checkpoint refers to it.
         expired.files.retain(|file| !file.name.starts_with("_sidecars/"));
         if pace.is_over() {
@@ -135,7 +135,8 @@ fn delete_some(duties: &Duties, mut expired: Expired, pace: Pace<'_>) -> Result<
     Ok(())
 }
 
-/// Deletes files from the front of the list until the turn is over, but at least one.
+/// Deletes files from the front of the list until the round is full or the turn is over. Even a slow round has at least
+/// one file.
 fn delete_round(duties: &Duties, files: &mut VecDeque<FileMeta>, pace: Pace<'_>) -> Result<()> {
     let now_ms = || duties.environment.now_ms();
     let began_ms = now_ms();

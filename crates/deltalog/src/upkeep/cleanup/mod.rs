@@ -7,9 +7,9 @@
 //!   └── deleted ──────┘ └── retained ─┴───────
 //! ```
 //!
-//! - Every version that is not older than the cut-off can still be read. To read them, the newest checkpoint at or
-//!   before the cut-off is needed, and all versions from that checkpoint on are kept too. If there is no such
-//!   checkpoint, nothing is deleted.
+//! - Every version that is not older than the cut-off can still be read. This requires the newest checkpoint at or
+//!   before the cut-off, so all versions from that checkpoint on are kept. If there is no such checkpoint, nothing is
+//!   deleted.
 //! - That checkpoint is read completely first. If it is damaged, it cannot replace earlier commits, and an older
 //!   checkpoint is tried.
 //! - A checkpoint may be written while the commit of its version is being deleted. A clean-up that a user has requested
@@ -58,7 +58,7 @@ const MOST_FILES_OF_ROUND: usize = 1000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CleanedLog {
-    /// The cut-off, which is a midnight in UTC, in milliseconds since the epoch.
+    /// The cut-off in milliseconds since the epoch. For [`clean_up_log`], it is a midnight in UTC.
     pub cutoff_ms: i64,
     /// The oldest version that remains readable; `None` if nothing has expired.
     pub oldest_version: Option<u64>,
@@ -74,7 +74,7 @@ pub struct CleanedLog {
 ///
 /// # Errors
 /// `Unsupported` if the table cannot be written, is managed by a catalog, or has a retention that is not a time span in
-/// weeks or smaller units; `CorruptLog`; also errors of the store, in which case some files may already have been
+/// weeks or smaller units; `CorruptLog`; also errors from the store, in which case some files may already have been
 /// deleted.
 pub fn clean_up_log(snapshot: &Snapshot, environment: &Environment, dry_run: bool) -> Result<CleanedLog> {
     let newest = snapshot.refresh()?;
@@ -157,7 +157,7 @@ fn cleaned(files: impl IntoIterator<Item = FileMeta>, oldest_version: u64, cutof
     CleanedLog { cutoff_ms, oldest_version: Some(oldest_version), files }
 }
 
-/// The time limit of a clean-up that may take as long as it needs.
+/// Returns false: the time of a clean-up without a time limit is never over.
 fn never() -> bool {
     false
 }

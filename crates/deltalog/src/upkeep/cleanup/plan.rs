@@ -53,8 +53,8 @@ impl Plan {
         Self { oldest_version, files: Vec::new(), has_checkpoints: false }
     }
 
-    /// Returns all files that a checkpoint of `version` replaces. Returns no files if `version` is neither a commit nor
-    /// a checkpoint. The commit of `version` itself is kept, because a checkpoint does not contain its `commitInfo`.
+    /// Returns all files that a checkpoint of `version` replaces. Returns no files if neither commits nor checkpoints
+    /// are among them. The commit of `version` itself is kept, because a checkpoint does not contain its `commitInfo`.
     fn before(inventory: &LogInventory, version: u64) -> Self {
         let mut plan = Self { oldest_version: version, files: Vec::new(), has_checkpoints: false };
         let mut has_commits = false;

@@ -52,7 +52,7 @@ impl<'a> Protection<'a> {
     /// Returns whether all versions before `version` may be deleted.
     ///
     /// # Errors
-    /// Errors of the store.
+    /// Errors from the store.
     pub(super) fn allows(&self, version: u64) -> Result<bool> {
         if version >= self.protected_before {
             return Ok(true);
@@ -64,7 +64,8 @@ impl<'a> Protection<'a> {
         Ok(version <= *self.supported_before.get_or_init(|| supported))
     }
 
-    /// Sorts the files of `plan` into an order in which they may be deleted.
+    /// If there is a protected version, moves the checkpoints in `plan` to the end, because the commits must be deleted
+    /// before them.
     pub(super) fn order(&self, plan: &mut Plan) {
         if self.protected_before > 0 {
             plan.files
@@ -77,7 +78,8 @@ impl<'a> Protection<'a> {
         let commits: Vec<CommitFile> =
             self.inventory.commits().take_while(|commit| commit.version < end).collect();
         let is_whole = commits.first().is_some_and(|first| first.version == 0);
-        // The commits after the oldest checkpoint show how its protocol has changed since.
+        // If the log no longer begins with version 0, its first protocol is in the oldest checkpoint. The commits show
+        // how the protocol has changed since.
         if !is_whole && !self.is_oldest_checkpoint_supported()? {
             return Ok(0);
         }

@@ -10,9 +10,9 @@ use crate::protocol::log_name::LogFileName;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
-/// Returns the sidecars that were modified before `youngest_ms` and to which no checkpoint from version `oldest` on
-/// refers, including checkpoints with a UUID in their names. Newer sidecars may belong to a checkpoint that is being
-/// written.
+/// Returns the sidecars that were modified before `youngest_ms`, and to which no checkpoint of version `oldest` or
+/// later refers. Checkpoints with a UUID in their names are checked as well. Newer sidecars may belong to a checkpoint
+/// that is being written.
 ///
 /// If a checkpoint cannot be read, it is unknown to which sidecars it refers, so no sidecars are returned.
 pub(super) fn orphans(

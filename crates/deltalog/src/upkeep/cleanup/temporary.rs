@@ -15,7 +15,7 @@ use crate::log::LogInventory;
 use crate::protocol::log_name::LogFileName;
 use crate::storage::FileMeta;
 
-/// Returns the incomplete files that were modified before `youngest_ms`. Newer files may still be being written.
+/// Returns the incomplete files that were modified before `youngest_ms`. Newer files may still be in progress.
 pub(super) fn incomplete(inventory: &LogInventory, youngest_ms: i64) -> Vec<FileMeta> {
     let newest = inventory.commits().last().map(|commit| commit.version);
     let old = inventory.others().filter(|file| file.modified_ms < youngest_ms);

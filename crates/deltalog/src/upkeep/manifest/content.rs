@@ -20,7 +20,7 @@ pub(super) type Partitions = Option<BTreeSet<String>>;
 ///
 /// # Errors
 /// `Unsupported` for files with deletion vectors, files outside the places that the caller allows, and files with
-/// control characters in their paths; `CorruptLog`; errors of the store.
+/// control characters in their paths; `CorruptLog`; errors from the store.
 pub(super) fn manifests(snapshot: &Snapshot, partitions: &Partitions) -> Result<Manifests> {
     let root = full_root(snapshot)?;
     let mut lines: BTreeMap<String, Vec<String>> = BTreeMap::new();

@@ -60,13 +60,12 @@ pub struct GeneratedManifests {
     pub deleted: u64,
 }
 
-/// Writes the manifests of the newest version, and deletes the manifests of partitions without
-/// files.
+/// Writes the manifests of the newest version, and deletes the manifests of partitions without files.
 ///
 /// # Errors
 /// `Unsupported` for a table with deletion vectors or column mapping, for files outside the table and its allowed
 /// roots, and for partition values that are too long for the name of a directory; `Unavailable` if other writers commit
-/// faster than manifests are written; `CorruptLog`; errors of the store. After the last three kinds of errors, some
+/// faster than manifests are written; `CorruptLog`; errors from the store. After the last three kinds of errors, some
 /// manifests may describe an older version.
 pub fn generate_manifests(snapshot: &Snapshot) -> Result<GeneratedManifests> {
     let newest = snapshot.refresh()?;
@@ -141,7 +140,8 @@ fn ensure_mappable(metadata: &Metadata) -> Result<()> {
     match metadata.property("delta.columnMapping.mode").map(str::trim) {
         None | Some("" | "none") => Ok(()),
         Some(mode) => Err(Error::unsupported(format!(
-            "manifests do not contain the names of columns in files, which the column mapping mode '{mode}' changes"
+            "with the column mapping mode '{mode}', columns have other names in data files, and manifests cannot \
+             express these names"
         ))
         .with_hint(format!(
             "do not set {KEEPS_MANIFESTS} in a table with column mapping, or drop the table feature columnMapping first"
@@ -152,7 +152,7 @@ fn ensure_mappable(metadata: &Metadata) -> Result<()> {
 /// Refuses a version that has files with deletion vectors.
 ///
 /// # Errors
-/// `Unsupported`; `CorruptLog`, and errors of the store.
+/// `Unsupported`; `CorruptLog`, and errors from the store.
 pub(crate) fn ensure_no_vectors(snapshot: &Snapshot) -> Result<()> {
     for batch in snapshot.replay_files(FileColumns::of(&[FileColumn::Path, FileColumn::DeletionVector]))? {
         ensure_none_has_vector(&batch?).map_err(|error| snapshot.located(error))?;
@@ -170,8 +170,8 @@ fn ensure_none_has_vector(adds: &RecordBatch) -> Result<()> {
     }
 }
 
-/// Returns an objection, for a transaction that turns manifests on, to files with deletion vectors that other writers
-/// add.
+/// Returns an objection for a transaction that turns manifests on. It objects to files with deletion vectors that other
+/// writers add.
 pub(crate) fn objection() -> Objection {
     let find = |adds: &RecordBatch| {
         let first = with_vectors(adds).values().iter().position(|has_vector| has_vector);

@@ -1,6 +1,6 @@
-//! Decodes the footers of Parquet files. No other code may decode a footer, because the decoder itself trusts what a
-//! footer claims: it handles nested groups by recursion, and reserves memory for as many children as a group claims to
-//! have.
+//! Decodes the footers of Parquet files. No other code may decode a footer, because the decoder of the crate `parquet`
+//! trusts what a footer claims: it handles nested groups by recursion, and reserves memory for as many children as a
+//! group claims to have. This module checks the footer first.
 
 mod shape;
 #[cfg(test)]
@@ -60,7 +60,8 @@ pub(crate) fn decoded_bytes(chunk: &ColumnChunkMetaData) -> f64 {
     match chunk.column_type() {
         PhysicalType::BYTE_ARRAY => {
             let encoded = chunk.uncompressed_size().max(0) as f64;
-            // Some writers do not count the values that a dictionary or another encoding repeats.
+            // Some writers only record the encoded size. It counts a repeated value only once if a dictionary or
+            // another encoding stores it once.
             let decoded = chunk.unencoded_byte_array_data_bytes().map(|bytes| bytes.max(0) as f64);
             decoded.map_or(encoded, |bytes| bytes + values * size_of::<i32>() as f64)
         }

@@ -41,7 +41,7 @@ impl Kind {
     }
 }
 
-/// The bytes of a footer that were not read yet.
+/// The bytes of a footer that have not been read yet.
 pub(super) struct Input<'a>(pub(super) &'a [u8]);
 
 impl Input<'_> {

@@ -8,8 +8,8 @@
 //! - Some writers, such as `deltalake`, convert decimals to doubles, and write the shortest text for the double.
 //!   Decimals of more than 15 digits lose digits in this way, so such bounds are widened for every writer.
 //! - `deltalake` also writes the bounds of decimals with scale 0 as 64-bit integers. Greater values become 2^63 - 1.
-//!   For types that can have such values, a bound at either end of the range of 64-bit integers is treated as unknown,
-//!   whether the number itself is at that end or its unscaled digits are.
+//!   For types that can have such values, a bound at either end of the range of 64-bit integers is treated as unknown.
+//!   This applies if the number itself is at that end, and if its unscaled value is.
 //! - The structs of a checkpoint do not show the offset with which a timestamp was written. If a timestamp is old
 //!   enough that some region still had an offset with seconds, its bounds are widened by the margin for seconds that
 //!   were cut off ([`super::leaf`]).
@@ -131,8 +131,8 @@ fn with_margin(bounds: &ArrayRef, margin: i64) -> Option<ArrayRef> {
     }
 }
 
-/// Returns `bounds`, with NULL for decimals at or beyond the ends of the range of 64-bit integers. For such decimals, a
-/// file may have an end of the range as the bound of an even greater number.
+/// Returns `bounds`, with NULL for decimals at or beyond the ends of the range of 64-bit integers. In that case, one of
+/// the files may have an end of the range as its bound in place of an even greater number.
 fn within_i64(bounds: &ArrayRef) -> Option<ArrayRef> {
     let Some(decimals) = bounds.as_primitive_opt::<Decimal128Type>() else { return Some(Arc::clone(bounds)) };
     let within = |value: i128| (value.abs() < END_OF_I64 - slack(END_OF_I64)).then_some(value);
@@ -167,8 +167,8 @@ pub(crate) fn widened_max(max: &ArrayRef) -> Option<ArrayRef> {
     }
 }
 
-/// Returns whether the bound in row `file` is the exact value, given that the file's bounds are tight. It is not if it
-/// is a decimal that may have been rounded to a double.
+/// Returns whether the bound in row `file` is the exact value, given that the file's bounds are tight. Returns false
+/// for a decimal that may have been rounded to a double.
 pub(crate) fn is_unrounded(bounds: &ArrayRef, file: usize) -> bool {
     bounds
         .as_primitive_opt::<Decimal128Type>()
@@ -185,7 +185,7 @@ const MOST_DIGITS_OF_I64: u8 = 18;
 /// double. Both are unscaled.
 ///
 /// Decimals of up to 15 digits are exact. For longer ones, three roundings add up: the unscaled number is rounded to a
-/// double, the quotient of that by a power of ten is rounded, and the double is rounded to its shortest text. Each
+/// double, the result of dividing it by a power of ten is rounded, and the double is rounded to its shortest text. Each
 /// result is off by at most one part in 2^53. Powers of ten above 10^22 are inexact, too. One part in 2^50 covers all
 /// of these.
 fn slack(unscaled: i128) -> i128 {
@@ -232,7 +232,7 @@ fn is_end_of_i64(unscaled: i128, scale: i8) -> bool {
     [unscaled, whole].iter().any(|value| (value.abs() - END_OF_I64).abs() <= slack(END_OF_I64))
 }
 
-/// Returns `max` with a final U+FFFD replaced by the greatest character.
+/// Returns `max` with a final U+FFFD, and any half character before it, replaced with the greatest character.
 fn above_old_truncations(max: &StringArray) -> StringArray {
     const OLD_SUFFIX: char = '\u{fffd}';
     let is_truncated = |text: Option<&str>| text.is_some_and(|text| text.ends_with(OLD_SUFFIX));

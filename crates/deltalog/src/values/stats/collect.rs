@@ -34,8 +34,8 @@ pub enum IndexedColumns {
 pub struct CollectOptions {
     /// The columns for which statistics are collected.
     pub columns: IndexedColumns,
-    /// Whether the file was just written by this crate, or by an engine for it. Only then are the statistics marked as
-    /// this crate's own (see `stats::origin`).
+    /// Whether the file was just written by this crate, or by an engine on its behalf. If so, the statistics are marked
+    /// as this crate's own (see `stats::origin`).
     pub is_own: bool,
 }
 

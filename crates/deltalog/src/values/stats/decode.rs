@@ -55,7 +55,7 @@ pub fn stats_fields(schema: &Schema, columns: &[ColumnPath]) -> Result<Fields> {
 /// Decodes the statistics of files, one JSON text per file, to a struct array whose fields are [`stats_fields`].
 ///
 /// # Errors
-/// `InvalidArgument` if a column is not a leaf column of `schema`. Whatever a text contains, it never causes an error.
+/// `InvalidArgument` if a column is not a leaf column of `schema`. The content of a text never causes an error.
 pub fn decode_stats<'a>(
     stats: impl IntoIterator<Item = Option<&'a str>>,
     schema: &Schema,
@@ -64,7 +64,7 @@ pub fn decode_stats<'a>(
     decode_stats_with_origin(stats, schema, columns).map(|(stats, _)| stats)
 }
 
-/// Does the same as [`decode_stats`]. Also returns, for each file, whether this crate has computed its statistics.
+/// Decodes statistics like [`decode_stats`]. Also returns, for each file, whether this crate has computed them.
 ///
 /// # Errors
 /// Returns the same errors as [`decode_stats`].
@@ -184,7 +184,7 @@ enum Node {
     Leaf(Leaf),
 }
 
-/// The maximum number of fields of an object up to which names are compared one after another.
+/// The maximum number of fields of an object whose names are compared one after another. Above it, an index is used.
 const MOST_COMPARED: usize = 16;
 
 impl Node {

@@ -1,7 +1,7 @@
 //! Determines which floating-point columns of a Parquet file have no NaN, from the file's footer.
 //!
 //! The bounds of a column chunk ignore NaN, but Spark orders NaN above all other numbers. So the maximum is an upper
-//! bound for all rows only if the column has no NaN. The files of two writers show this:
+//! bound for all rows only if the column has no NaN. The files of two writers show whether a column has NaN:
 //!
 //! - **This crate** lists the leaf columns that contain NaN under the key [`NANS`], as a JSON array of column numbers.
 //!   The list is only trusted if the file names this crate as its writer (`created_by`), because other programs copy
@@ -29,10 +29,10 @@ const PARQUET_MR: std::ops::RangeInclusive<u32> = 10..=17;
 /// Keys that files written by Spark itself never have: the key of parquet-mr's rewriter, and the key of Arrow writers.
 const OF_OTHERS: [&str; 2] = ["original.created.by", "ARROW:schema"];
 
-/// How the writer of a file handles NaN in statistics.
+/// What the footer of a file shows about NaN in its columns, depending on the file's writer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum KnownNans {
-    /// This is unknown, so every column may have NaN.
+    /// Nothing is known, so every column may have NaN.
     Nothing,
     /// Only these leaf columns contain NaN. Leaf columns inside lists and maps were not examined.
     Only(BTreeSet<usize>),

@@ -115,8 +115,8 @@ pub(super) fn value_json(value: &Extreme, data_type: &DataType, side: Side) -> O
 
 /// Truncates `text` to a string that is not less than it. Returns `None` if no such string is short enough.
 ///
-/// As in the JVM connector, the first dropped character is replaced by a greater one. There is none above the greatest
-/// character, so that one is kept. A string with too many of these has no bound.
+/// As in the JVM connector, the first dropped character is replaced with a greater one. If it is the greatest character
+/// itself, it is kept, and the next one is replaced. A string with too many of these in a row has no bound.
 fn truncate_upwards(text: &str) -> Option<String> {
     let mut characters = text.chars();
     let mut truncated: String = characters.by_ref().take(MAX_CHARACTERS).collect();

@@ -1,9 +1,10 @@
 //! Converts one statistic of one leaf column from JSON to Arrow.
 //!
-//! - A JSON text that is not a value of the column's type becomes NULL, and so does a number that the type would round.
-//! - If a timestamp has an offset without seconds, other than UTC's, it is a bound with a margin of 59 seconds. The
-//!   reason is that the JVM connector 3.2 and 3.3 write `+00:53` for an offset of 53 minutes and 28 seconds, such as
-//!   Berlin's before 1893.
+//! - A JSON text that is not a value of the column's type becomes NULL. So does a number that would have to be rounded
+//!   to an integer or a decimal.
+//! - A timestamp with an offset other than UTC's that does not state seconds gets a margin of 59 seconds. The versions
+//!   3.2 and 3.3 of the JVM connector omit the seconds: they write `+00:53` for an offset of 53 minutes and 28 seconds,
+//!   such as Berlin's before 1893.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::protocol::text::{Offset, parse_date, parse_decimal, parse_timestamp};
 /// Builds the values of one leaf column, one per file.
 pub(super) struct Leaf {
     data_type: DataType,
-    /// Whether the values are minima, maxima or neither.
+    /// Whether the values are minima or maxima. For other values, this has no effect.
     side: Side,
     builder: Builder,
     pending: Option<Value>,

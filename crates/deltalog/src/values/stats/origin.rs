@@ -5,8 +5,8 @@
 //!                                                                 └ the number of our rules
 //! ```
 //!
-//! - Statistics of other writers are only used to choose which files are read. Because of them alone, no statement
-//!   removes or changes a file without reading it, and a maximum from them does not prove that a column has no NaN.
+//! - Statistics of other writers are only used to choose which files are read. No statement relies on them to remove or
+//!   change a file without reading it, and their maxima do not prove that a column has no NaN.
 //! - The mark is a member of the same JSON object as the statistics, so it is copied together with them: into
 //!   checkpoints, clones and restored versions, and when a file is added again with a deletion vector. It disappears
 //!   when another writer computes new statistics, or when it parses the statistics with a schema and writes them again

@@ -25,8 +25,7 @@ use crate::values::conversion::{Misfit, convert, is_convertible};
 /// leaf columns of a table with the schema `schema`.
 ///
 /// # Errors
-/// `InvalidArgument` if a column is not a leaf column of `schema`. Whatever `parsed` contains, it never causes an
-/// error.
+/// `InvalidArgument` if a column is not a leaf column of `schema`. The content of `parsed` never causes an error.
 pub fn normalize_stats(parsed: &StructArray, schema: &Schema, columns: &[ColumnPath]) -> Result<StructArray> {
     let fields = stats_fields(schema, columns)?;
     let stats = as_struct(Some(&(Arc::new(parsed.clone()) as ArrayRef)), &fields, parsed.len())?;

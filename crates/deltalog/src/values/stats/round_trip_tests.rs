@@ -13,8 +13,8 @@ use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Writes `batch` to a Parquet file in the same way as this crate. With `without_nan`, the file states that no column
-/// has NaN. Returns the file's footer.
+/// Writes `batch` to a Parquet file in the same way as this crate. If `without_nan` is set, the file states that no
+/// column has NaN. Returns the file's footer.
 fn written(batch: &RecordBatch, rows_per_group: usize, without_nan: bool) -> ParquetMetaData {
     let nans = KeyValue::new(NANS.to_owned(), "[]".to_owned());
     let properties = WriterProperties::builder()
@@ -149,11 +149,12 @@ proptest! {
         let bounds = StatsBounds::new(stats.clone(), None).unwrap();
         prop_assert_eq!(bounds.num_records().unwrap().value(0), rows.len() as i64);
         assert_bounds_hold(&bounds, &batch)?;
-        // Where no value is truncated, the bounds are the exact values.
+        // Integers are not truncated, so their bounds are the exact values.
         let min = bounds.min(&ColumnPath::new(["i64"])).unwrap();
         let expected = rows.iter().filter_map(|r| r.1).min();
         prop_assert_eq!(first::<Int64Type>(&min), expected);
-        // The bounds of decimals are wider than their text, because other writers may have rounded the text.
+        // This reads the decoded statistics, because the bounds of long decimals are wider than the decoded values:
+        // other writers may have rounded them.
         let max = stats.column_by_name("maxValues").unwrap().as_struct().column_by_name("d38").unwrap();
         let expected = rows.iter().filter_map(|r| r.2).max().map(|v| i128::from(v) * 10i128.pow(20));
         prop_assert_eq!(first::<Decimal128Type>(max), expected);
@@ -269,9 +270,9 @@ fn an_end_of_the_64_bit_range_is_not_a_bound_of_a_long_decimal() {
     let of_38 = |scale, min: &str, max: &str| bounds_of(DataType::Decimal128(38, scale), min, max);
     assert_eq!(of_38(0, "-9.223372036854775808e18", "9223372036854775808"), unknown);
     assert_eq!(of_38(2, "-9.223372036854776e18", "9.223372036854775807e18"), unknown);
-    // A double with the digits of such a number.
+    // The maximum is a double that has the digits of an end of the range.
     assert_eq!(of_38(2, "-92233720368547758.08", "9.223372036854776e16"), unknown);
-    // Another number with equally many digits, and a type in which all numbers fit in 64 bits.
+    // Bounds are known for another number with equally many digits, and for a type whose numbers all fit in 64 bits.
     let [min, max] = of_38(0, "-9223372036854000000", "9223372036854000000");
     assert!(min.unwrap().starts_with("-922337203685400") && max.unwrap().starts_with("922337203685400"));
     let all_of_18 = ["-999999999999999999", "999999999999999999"];

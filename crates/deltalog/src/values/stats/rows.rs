@@ -38,7 +38,7 @@ pub(crate) struct ColumnValues {
 }
 
 impl ColumnValues {
-    /// Creates statistics without values for the column at `path`, whose type is given. `path` is its name in the
+    /// Creates statistics without values for a column of type `data_type`. `path` is the path of the column in the
     /// statistics.
     pub(crate) fn of(path: ColumnPath, data_type: DataType) -> Self {
         Self { path, data_type, extremes: None, has_nan: false, nulls: 0 }

@@ -141,10 +141,10 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// Returns the first position, from `at` on, whose byte `marks` marks.
+/// Returns the first position, from `at` on, of a byte that `marks` looks for.
 ///
-/// `marks` takes eight bytes at once, and sets the highest bit of the bytes it looks for. After the first of them, it
-/// may also set the bits of other bytes.
+/// `marks` takes eight bytes at once, and sets the highest bit of each byte that it looks for. After the first such
+/// byte, it may also set the highest bits of other bytes.
 fn find(bytes: &[u8], mut at: usize, marks: impl Fn(u64) -> u64) -> Option<usize> {
     while let Some(word) = bytes.get(at..at + 8).and_then(|eight| eight.try_into().ok()) {
         let found = marks(u64::from_le_bytes(word));
@@ -154,7 +154,7 @@ fn find(bytes: &[u8], mut at: usize, marks: impl Fn(u64) -> u64) -> Option<usize
         at += 8;
     }
     let rest = bytes.get(at..)?;
-    // The padding is a byte for which no caller looks.
+    // The rest is padded with a byte that no caller looks for.
     let mut word = [b'0'; 8];
     word.get_mut(..rest.len())?.copy_from_slice(rest);
     let found = marks(u64::from_le_bytes(word));

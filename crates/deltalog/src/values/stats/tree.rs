@@ -124,7 +124,7 @@ impl StatsTree {
 /// A JSON object that is being built. Its members are kept in the order in which they were added.
 #[derive(Debug, Clone, Default)]
 struct Object {
-    /// The value; `None` if the member was removed.
+    /// The names and values of the members; `None` for a member that was removed.
     members: Vec<Option<(String, Member)>>,
     /// The index of each member, by name. It is needed because tables may have many thousand columns.
     by_name: HashMap<String, usize>,
@@ -182,7 +182,7 @@ impl Object {
         }
     }
 
-    /// Sets the value at `path`, or removes it.
+    /// Sets the value at `path`, or removes it if `json` is `None`.
     fn set(&mut self, path: &[String], json: Option<String>) {
         let Some((name, rest)) = path.split_first() else { return };
         match (rest, json) {

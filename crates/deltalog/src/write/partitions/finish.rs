@@ -1,4 +1,4 @@
-//! Writes the files of the rows that still wait at the end of a write.
+//! Writes the files for rows that are still waiting at the end of a write.
 //!
 //! Most of these files are small, and each has to be made durable. Many of them are therefore written concurrently,
 //! by threads that mostly wait for the disk.

@@ -238,7 +238,7 @@ impl Partitions {
             let rows = self.overflow.read(place)?;
             self.write(id, &rows)?;
         }
-        // The pieces of each batch are written together, so that the batch can be freed as early as possible.
+        // About one chunk of rows is written at a time, so that the batches of these pieces can be freed early.
         let (mut together, mut bytes) = (Vec::new(), 0);
         for piece in pieces {
             bytes += piece.bytes_per_row() * piece.num_rows();
@@ -327,7 +327,8 @@ impl Partitions {
         Ok(())
     }
 
-    /// Ends the largest row group in memory, if it is large enough to be read efficiently. Returns whether it did.
+    /// Ends the largest row group in memory, if it is large enough to be read efficiently. Returns whether a row group
+    /// was ended.
     fn end_largest_row_group(&mut self) -> Result<bool> {
         let size = |id: &PartitionId| Some((self.partitions.get(*id)?.file.as_ref()?.file.spillable(), *id));
         let largest = self.direct.iter().filter_map(size).max();
@@ -364,5 +365,5 @@ fn at(partitions: &mut [Partition], id: PartitionId) -> Result<&mut Partition> {
 }
 
 fn unknown(id: PartitionId) -> Error {
-    Error::invalid_argument(format!("partition {id} is not one of the write"))
+    Error::invalid_argument(format!("the write has no partition {id}"))
 }

@@ -92,8 +92,8 @@ fn a_long_clean_up_continues_after_the_next_commits() {
     assert_eq!(readable(&storage, 17).keys().copied().collect::<Vec<_>>(), (5..17).collect::<Vec<_>>());
 }
 
-/// The table's retention may have become longer since a clean-up began. In that case it must keep the files that it
-/// has not deleted yet.
+/// The table's retention may have become longer since a clean-up began. In that case the clean-up must keep the files
+/// that it has not deleted yet.
 #[test]
 fn files_left_by_a_clean_up_are_kept_if_the_retention_grows() {
     for (retention, expected) in [
@@ -118,7 +118,8 @@ fn files_left_by_a_clean_up_are_kept_if_the_retention_grows() {
     }
 }
 
-/// If the `Background` has ended, or in a forked process, a commit does the clean-up itself, but only for a short time.
+/// If the `Background` has ended, or the process is a forked child, a commit does the clean-up itself, but only for a
+/// short time.
 #[test]
 fn a_commit_whose_work_is_given_back_cleans_up_for_a_short_time() {
     let (store, storage) = daily(10, &[(5, Form::Classic)]);

@@ -124,7 +124,7 @@ pub fn put(storage: &Storage, path: String, batch: &RecordBatch) -> String {
     path
 }
 
-/// Returns either the rows of a checkpoint with file actions, or the rows without.
+/// Returns the rows of a checkpoint that have file actions, or the other rows if `with_files` is false.
 fn rows(batch: &RecordBatch, with_files: bool) -> RecordBatch {
     let of = |name: &str, row: usize| batch.column_by_name(name).is_some_and(|column| column.is_valid(row));
     let keep: BooleanArray =

@@ -74,7 +74,7 @@ pub fn delete_rows(storage: &Storage, condition: &str) {
     delete(&newest(storage), Some(condition), Request::new(&environment())).unwrap();
 }
 
-/// Returns the ids of all rows in their order, as 64-bit integers. They are the first column.
+/// Returns the ids of all rows, sorted, as 64-bit integers. The ids are in the first column.
 pub fn ids(snapshot: &Snapshot) -> Vec<i64> {
     let mut found = Vec::new();
     for batch in TableScan::new(snapshot).read().unwrap() {

@@ -25,7 +25,8 @@ fn ask_for_each_event() {
     tracing::callsite::rebuild_interest_cache();
 }
 
-/// Collects the warnings of a thread. Without a list, it only exists for [`ask_for_each_event`].
+/// Collects the warnings of a thread in a list. With `None`, it collects nothing: [`ask_for_each_event`] installs such
+/// a collector globally, so that no place that logs stays disabled.
 struct Collector(Option<Arc<Mutex<Vec<String>>>>);
 
 struct Line(String);

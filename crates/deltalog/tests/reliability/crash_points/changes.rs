@@ -31,7 +31,7 @@ fn a_change_of_properties_is_atomic() {
     assert_eq!(newest.protocol().min_writer_version, 7);
 }
 
-/// Creates a table with two files. Their statistics, which we wrote, have the numbers of rows.
+/// Creates a table with two files. Their statistics have the number of rows, and are marked as written by this crate.
 fn with_counts() -> (FaultyStore, Storage) {
     let (store, storage) = table(&[]);
     for path in ["a", "b"] {

@@ -18,7 +18,7 @@ use crate::common::ids::ids;
 use crate::common::store::{Crash, FaultyStore, Op};
 use crate::common::{empty, first_of, schema, storage_in};
 
-/// Only a sample of the possible failures is tried, unless `DELTALOG_ALL_CRASHES` is set.
+/// One of this many possible failures is tried. If `DELTALOG_ALL_CRASHES` is set, all are tried.
 const STEP: usize = 37;
 
 /// Creates a table with the rows 0 to 4 and a property.
@@ -78,7 +78,7 @@ fn a_drop_that_truncates_the_history_is_done_by_the_next_one() {
 
 /// Drops `feature` with each failure of each request, and once more without failures.
 fn fail_at_requests(prepared: &FaultyStore, feature: &str, truncates: bool, expected: &[i64]) {
-    // A simulated crash should have unwound this thread.
+    // All requests run on this thread, because a simulated crash unwinds the thread that makes the request.
     stay_alone();
     let dropped = |storage: &Storage| {
         let base = Snapshot::open(storage, None)?;

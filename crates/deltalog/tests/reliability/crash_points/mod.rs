@@ -74,8 +74,9 @@ fn state(storage: &Storage) -> State {
     }
 }
 
-/// Checks that the newest version and every fourth version agree with a naive replay, and that their data files exist
-/// if `files_exist`. Consecutive calls check different versions. Versions that are not `retained` need not exist.
+/// Checks that the newest version and every fourth version agree with a naive replay, and, if `files_exist` is set,
+/// that their data files exist. Consecutive calls check different versions. Versions that are not `retained` need not
+/// exist.
 fn check_versions(
     store: &FaultyStore,
     storage: &Storage,
@@ -141,7 +142,7 @@ fn fail_at_each_request(
     operation: impl Fn(&Storage) -> Result<(), Error>,
     files_exist: bool,
 ) {
-    // A simulated crash should have unwound this thread.
+    // All requests run on this thread, because a simulated crash unwinds the thread that makes the request.
     stay_alone();
     let prepared = prepare().0;
     let store = prepared.copy();
@@ -181,7 +182,7 @@ fn fail_at_each_request(
     }
 }
 
-/// Appends a file whose number of rows is known, as row tracking needs it; returns the version.
+/// Appends a file with a known number of rows, which row tracking needs. Returns the version.
 fn append_afterwards(storage: &Storage) -> u64 {
     let base = Snapshot::open(storage, None).unwrap();
     let mut file = add("afterwards");

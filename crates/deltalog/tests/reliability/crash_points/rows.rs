@@ -258,8 +258,8 @@ fn an_append_that_merges_the_schema_is_atomic() {
     assert_eq!(Snapshot::open(&storage, None).unwrap().schema().fields().len(), 2);
 }
 
-/// Carries out `statement` on tables that copy rows and on tables that delete them by vectors, with a change data feed.
-/// The statement deletes all rows of one file, and some rows of the other file.
+/// Runs `statement` on two tables with a change data feed: one copies the rows that remain, and the other deletes rows
+/// by deletion vectors. The statement deletes all rows of one file, and some rows of the other file.
 fn statement_is_atomic(statement: impl Fn(&Snapshot, Request) -> Result<RowChangeOutcome>) {
     let run = |storage: &Storage| {
         let done = statement(&Snapshot::open(storage, None)?, Request::new(&hasty()))?;

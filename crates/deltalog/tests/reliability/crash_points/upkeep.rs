@@ -123,7 +123,8 @@ fn an_append_that_cleans_up_is_atomic() {
     fail_at_each_request(old_log, append, false);
 }
 
-/// The commit returns before the clean-up, which another thread does later, or which is never done.
+/// The commit returns before the clean-up. The clean-up is background work, which runs later, or never if the process
+/// crashes first.
 #[test]
 fn a_clean_up_in_the_background_is_atomic() {
     let append = |storage: &Storage| {

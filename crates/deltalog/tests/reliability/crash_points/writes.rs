@@ -33,7 +33,7 @@ fn write_as(storage: &Storage, request: WriteRequest, environment: &Environment)
     pending.commit_or_fail(vec![add("new")], Operation::new("WRITE")).map(drop)
 }
 
-/// Creates a table by writing rows, so that its data files exist.
+/// Creates a table, and its data files, which are empty.
 fn written_table(files: &[&str]) -> (FaultyStore, Storage) {
     let (store, storage) = table(files);
     for file in files {
@@ -238,7 +238,8 @@ fn an_overwrite_of_partitions_is_atomic() {
     fail_at_each_request(prepare, replace, false);
 }
 
-/// Two workers write files, and one of them repeats its task. The files of a worker that died belong to no version.
+/// Two workers write files, and one of them repeats its task, as if the first attempt had been lost. The file of the
+/// other attempt belongs to no version.
 #[test]
 fn a_distributed_write_is_atomic() {
     let distributed = |storage: &Storage| {

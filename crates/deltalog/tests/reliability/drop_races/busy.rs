@@ -12,7 +12,8 @@ use crate::common::store::Op;
 /// The number of requests of a drop between two appends of the other writer.
 const REQUESTS_PER_APPEND: usize = 8;
 
-/// Another process adds a row every few requests of the drop: more often than a drop starts over.
+/// Another process appends a row at every eighth request of the drop. There are more appends than the number of
+/// conflicts after which a drop gives up.
 #[test]
 fn a_drop_continues_while_other_writers_append() {
     for feature in ["deletionVectors", "typeWidening", "columnMapping"] {
@@ -38,7 +39,7 @@ fn a_drop_continues_while_other_writers_append() {
         assert!(!supports(&newest, feature));
         for path in old {
             let reads = calls.iter().filter(|call| call.op == Op::Get && call.path.ends_with(&path)).count();
-            // The file is rewritten once because of its column's type, and once because of its deleted rows.
+            // A file is read at most twice: its footer, to find the types of its columns, and its rows, to rewrite it.
             assert!(reads <= 2, "{feature}: {path} was read {reads} times");
         }
     }

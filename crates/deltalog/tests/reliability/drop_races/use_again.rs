@@ -8,8 +8,8 @@ use super::{append_as, change, define, drop_from, finish, ids, race_from, restor
 use crate::common::store::{Call, FaultyStore, Op};
 use crate::common::{empty, storage_in};
 
-/// A table whose feature is no longer enabled. One file stores shorts, and one file stores integers, which is the
-/// column's type. The rows are 0, 2 and 4.
+/// Creates a table for which type widening is no longer enabled. One file stores shorts, and one file stores integers,
+/// the column's type. The rows are 0, 2 and 4.
 fn widened_once() -> FaultyStore {
     let (store, storage) = empty();
     let property = ("delta.enableTypeWidening", "true");
@@ -46,8 +46,8 @@ fn a_column_that_is_widened_again_leaves_no_older_types() {
 }
 
 /// "Deletion Vectors". Whenever the drop is about to make its last commit, another writer restores a file with deleted
-/// rows, and undoes this again. Each time the last commit conflicts, and the drop first makes commits for checkpoints
-/// that hide the version with the file. To end this, the drop gives up.
+/// rows, and undoes this again. Each time the last commit conflicts, and the drop again makes commits for checkpoints
+/// that hide the version with the file. After a number of attempts, the drop gives up.
 #[test]
 fn a_drop_whose_steps_are_undone_gives_up() {
     const MOST_RESTORES: u32 = 30;
@@ -73,7 +73,7 @@ fn a_drop_whose_steps_are_undone_gives_up() {
     });
     let error = drop_from(&base, "deletionVectors").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
-    assert!(error.to_string().contains("they undo its steps"), "{error}");
+    assert!(error.to_string().contains("other writers undo the steps"), "{error}");
     store.heal();
     assert_eq!(ids(&Snapshot::open(&storage, None).unwrap()), [0, 2, 4]);
     finish(&storage, "deletionVectors", "it is not used again");

@@ -10,7 +10,8 @@ use crate::session::Session;
 /// Changes one or two rows of a file of the newest version, or of the version of the handle. Other processes change
 /// rows of the same file, sometimes the same rows.
 pub fn update_rows(session: &mut Session<'_>) {
-    // Only a MERGE could generate values of an identity column, so this verb does not.
+    // Of the statements that change rows, only MERGE generates values of an identity column, so tables with such a
+    // column get an append instead.
     if !session.cast.has("delta.enableDeletionVectors") || session.cast.counts {
         return super::append::append(session);
     }

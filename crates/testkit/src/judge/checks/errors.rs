@@ -19,7 +19,7 @@ pub(super) fn retained(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// The message of the error for a log if a listing shows only its compactions.
+/// The message of the error that occurs if a listing of the log shows only compactions.
 const ONLY_COMPACTIONS: &str = "the log has neither commits nor a complete checkpoint";
 
 /// Each failure must have a recorded reason: a fault, a conflicting commit, or a cleanup of the log.
@@ -44,11 +44,11 @@ pub(super) fn errors(case: &Case) -> Result<(), String> {
             ("TableAlreadyExists", _) => !case.log.commits.is_empty(),
             ("NotATable", _) => !case.listings_are_strong || case.known_before(operation).is_none(),
             ("VersionNotFound", _) => !case.listings_are_strong || case.may_miss(operation, version),
-            // A file was deleted while it was still needed. If a checkpoint was delayed until after a cleanup,
-            // expired versions look like a gap in the log.
+            // A VACUUM deleted a file that the operation still needed.
             ("FileNotFound", _) if case.may_lack_files(operation) => true,
             // The listing contains a log compaction, but not its commits yet.
             ("CorruptLog", _) if message.starts_with(ONLY_COMPACTIONS) => !case.listings_are_strong,
+            // If a checkpoint was delayed until after a cleanup, expired versions look like a gap in the log.
             ("CorruptLog" | "FileNotFound", _) => case.may_miss(operation, version),
             _ => false,
         };
@@ -97,7 +97,7 @@ impl Case {
             }
         };
         let overwrites_too = write.replaces.is_some_and(|base| base < version) && commit.changes_files();
-        // If a conflict is found before the commit, it names the newest version, and not the version of the
+        // A conflict that is found before the commit names the newest version, and not the version that recorded the
         // application's progress.
         let state = self.log.states.get(usize::try_from(version).unwrap_or(usize::MAX));
         let records_too = write.progress.as_ref().is_some_and(|(app, progress)| {

@@ -31,7 +31,8 @@ pub struct Case {
     pub operations: Vec<Operation>,
     /// The paths of the data files that exist at the end.
     pub data_files: BTreeSet<String>,
-    /// The rows of the data files that were written by replacements, as copies, and by OPTIMIZE, in order.
+    /// The rows, in order, of the data files that replacements have written as copies, and of the files that OPTIMIZE
+    /// has written.
     pub copied: BTreeMap<String, Vec<i64>>,
     /// Whether a listing always contains every file that existed when it began.
     pub listings_are_strong: bool,
@@ -89,7 +90,7 @@ impl Case {
     fn places(&self, operation: &Operation) -> Vec<u64> {
         let Some(write) = operation.write() else { return Vec::new() };
         let is_place = |(version, commit): &(usize, &Commit)| {
-            // A RESTORE adds files again that other writers have written.
+            // A RESTORE adds files again that other writers have written, so it is found only by its mark.
             if commit.is_restore || write.restores.is_some() {
                 return write.restores.as_ref().is_some_and(|(_, mark)| commit.mark.as_ref() == Some(mark));
             }

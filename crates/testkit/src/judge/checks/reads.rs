@@ -9,7 +9,7 @@ pub(super) fn views(case: &Case) -> Result<(), String> {
         let state = usize::try_from(view.version).ok().and_then(|version| case.log.states.get(version));
         let Some(state) = state else { return Err(format!("{operation}: there is no such version")) };
         if matches!(operation.intent, Intent::Read(Some(wanted)) if wanted != view.version) {
-            return Err(format!("{operation}: the version is another"));
+            return Err(format!("{operation}: another version was returned"));
         }
         if state.files != view.files || state.progress != view.progress {
             return Err(format!("{operation}: the version is {state:?}"));

@@ -49,7 +49,7 @@ pub(super) fn overwrites(case: &Case) -> Result<(), String> {
 
 /// The result must be the same as if the writes were done one after another, in the order of the versions. The check
 /// applies the removed and added rows of each write to the rows of the previous version. It then compares the result
-/// with the rows in the files of the version, without those that deletion vectors delete. (Protocol: "Deletion
+/// with the rows in the files of the version, without the rows that deletion vectors delete. (Protocol: "Deletion
 /// Vectors".)
 pub(super) fn rows(case: &Case) -> Result<(), String> {
     let (writes, files) = (case.writes(), case.files());

@@ -38,7 +38,8 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Returns an error response if the request's token is not known. (XML API: "HTTP status and error codes".)
+    /// Returns an error response if the request's token is unknown or does not permit the request. (XML API: "HTTP
+    /// status and error codes".)
     fn refused_token(&self) -> Option<Answer> {
         let token = self.parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         match token.and_then(|value| value.strip_prefix("Bearer ")) {
@@ -81,7 +82,7 @@ impl Front {
 
     async fn listen(self: Arc<Self>, listener: tokio::net::TcpListener) {
         loop {
-            // If accepting a connection fails, only its client has to notice.
+            // If a connection cannot be accepted, only its client needs to notice.
             let Ok((stream, _)) = listener.accept().await else { continue };
             // Without this setting, small responses may be delayed by 40 ms.
             let _ = stream.set_nodelay(true);

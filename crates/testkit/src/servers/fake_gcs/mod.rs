@@ -1,7 +1,8 @@
 //! fake-gcs-server: Google Cloud Storage in memory, behind a front that supports the XML API.
 //!
-//! fake-gcs-server implements Google's JSON API. `object_store` uses the XML API. The server supports only its
-//! reads and deletions, and ignores the header `x-goog-if-generation-match`. The front translates the other requests:
+//! fake-gcs-server implements Google's JSON API, but `object_store` uses the XML API. Of the XML API, fake-gcs-server
+//! supports only reads and deletions, and it ignores the header `x-goog-if-generation-match`. The front therefore
+//! translates the other requests:
 //!
 //! - A put becomes an upload of the JSON API, and its header becomes the parameter `ifGenerationMatch`.
 //!   fake-gcs-server decides whether the condition is met.

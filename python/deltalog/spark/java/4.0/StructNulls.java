@@ -38,8 +38,9 @@ import scala.collection.Iterator;
 
 /**
  * Reads structs when a file has none of their requested fields. Spark 4.0 would return NULL for
- * such a struct. So one more field of the struct is read, which shows in which rows the struct is
- * NULL. It is placed after the requested fields, where Spark ignores it. Runs in tasks.
+ * such a struct in every row. So the reader also reads one of the struct's other fields, which
+ * shows in which rows the struct is NULL. This field comes after the requested fields, where Spark
+ * ignores it. Runs in tasks.
  */
 public class StructNulls extends GuardedReader {
   private final StructType columns;
@@ -64,8 +65,8 @@ public class StructNulls extends GuardedReader {
   static void configure(Configuration conf) {}
 
   /**
-   * Returns Spark's reader of these columns. For files with such structs, it reads additional
-   * fields.
+   * Returns Spark's reader of these columns, wrapped in the guard. If any column contains a struct,
+   * the reader also reads the additional fields.
    */
   static GuardedReader guarded(
       Function1<PartitionedFile, Iterator<?>> reader,
@@ -226,8 +227,8 @@ public class StructNulls extends GuardedReader {
   }
 
   /**
-   * Returns the field of a struct that is cheapest to read. Of a nested struct, only one field is
-   * kept.
+   * Returns the field of a struct that is cheapest to read. If this field is itself a struct, only
+   * its cheapest field is kept.
    */
   private static Type cheapest(GroupType struct) {
     Type cheapest = null;
@@ -246,7 +247,10 @@ public class StructNulls extends GuardedReader {
     return type.isRepetition(Type.Repetition.REPEATED) || type.getLogicalTypeAnnotation() != null;
   }
 
-  /** Timestamps and dates come last, because Spark may refuse to read old values of these types. */
+  /**
+   * Returns how expensive a field is to read. Among primitive types, timestamps and dates cost
+   * most, because Spark may refuse to read old values of these types.
+   */
   private static int cost(Type type) {
     if (!type.isPrimitive()) {
       return isRepeated(type) ? 1000 : 100 + cost(type.asGroupType().getType(0));

@@ -7,9 +7,9 @@ import scala.Function1;
 import scala.collection.Iterator;
 
 /**
- * Reads structs when a file has none of their requested fields. From 4.1 on, Spark itself reads
- * another field of such a struct, which shows in which rows it is NULL, unless a setting requests
- * the behaviour of 4.0.
+ * Lets Spark read structs if a file has none of their requested fields. Since version 4.1, Spark
+ * reads another field of such a struct to find out in which rows the struct is NULL, unless a
+ * setting requests the behaviour of 4.0. This class turns that setting off.
  */
 public class StructNulls {
   private static final String AS_BEFORE =
@@ -17,7 +17,7 @@ public class StructNulls {
 
   private StructNulls() {}
 
-  /** Prepares the configuration of a scan. */
+  /** Prepares the configuration of a scan: turns off the behaviour of 4.0. */
   static void configure(Configuration conf) {
     conf.setBoolean(AS_BEFORE, false);
   }

@@ -56,7 +56,7 @@ public abstract class TableInfoCatalog extends BaseCatalog {
         throw new UnsupportedOperationException(
             "the constraint "
                 + constraint.toDDL()
-                + " is not supported by deltalog: a Delta table has CHECK "
+                + " is not supported by deltalog: Delta tables only have CHECK "
                 + "constraints");
       }
       properties.put(TableDefinition.CONSTRAINT + check.name(), check.predicateSql());

@@ -9,8 +9,8 @@ import org.apache.spark.sql.connector.catalog.*;
 /** The catalog for Spark releases that leave CREATE TABLE LIKE to catalogs (since 4.2). */
 public final class DeltalogCatalog extends TableInfoCatalog {
   /**
-   * Creates a table with the columns, the partitioning and the properties of another one, and
-   * without rows.
+   * Creates an empty table with the columns and the partitioning of another table. If the other
+   * table is a deltalog table, its properties are copied too.
    */
   @Override
   public Table createTableLike(Identifier name, TableInfo wanted, Table source)

@@ -19,7 +19,8 @@ use arrow::datatypes::{
 use std::ops::{BitAnd, BitOr, BitXor, Not};
 use std::sync::Arc;
 
-/// Computes an operation of two numbers of the same type, or of two decimals, with results of type `to`.
+/// Computes an operation of two numbers of the same type, of two decimals, or of a date and a number of days, with
+/// results of type `to`.
 pub(super) fn binary(operation: Operation, a: &ArrayRef, b: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     use DataType as T;
     Ok(match (a.data_type(), b.data_type()) {
@@ -88,7 +89,7 @@ fn float<T: ArrowPrimitiveType>(operation: Operation, a: &ArrayRef, b: &ArrayRef
     Arc::new(zip::<T, T, T>(a, b, of))
 }
 
-/// Returns the remainder, which exists even where the quotient is out of range.
+/// Returns the remainder; `None` only if `b` is zero. It exists even where the quotient is out of range.
 fn remainder<N: ArrowNativeTypeOp>(a: N, b: N) -> Option<N> {
     (b != N::ZERO).then(|| a.mod_wrapping(b))
 }

@@ -103,8 +103,8 @@ pub(in crate::expression::predicate) fn cast(
     })
 }
 
-/// Returns the values with NULL for NaN and the infinities, which cannot be decimals. Spark also turns them into NULL
-/// instead of refusing them.
+/// Replaces NaN and the infinities with NULL if the values are to be cast to a decimal type. As in Spark, the cast then
+/// returns NULL for them instead of failing.
 pub(super) fn castable_values(array: ArrayRef, to: &DataType) -> ArrayRef {
     match (array.data_type(), to) {
         (DataType::Float32, DataType::Decimal128(..)) => Arc::new(

@@ -1,5 +1,5 @@
-//! Patterns of `date_format` whose result does not depend on a locale: patterns of numbers, and of the English names
-//! that Spark always uses.
+//! Patterns of `date_format`. Only patterns whose result does not depend on a locale are supported: numbers, and the
+//! English names that Spark always uses.
 //!
 //! | letters | result |
 //! | --- | --- |
@@ -50,7 +50,8 @@ impl DatePattern {
     /// Parses a pattern.
     ///
     /// # Errors
-    /// InvalidArgument for letters that are not in the table above.
+    /// InvalidArgument for letters that are not in the table above, for an unclosed quote, and for `[`, `]`, `{`, `}`
+    /// and `#`.
     pub(in crate::expression::predicate) fn parse(pattern: &str) -> Result<Self> {
         let refused = |what: &str| {
             Error::invalid_argument(format!("the date pattern '{pattern}' is not supported: {what}"))

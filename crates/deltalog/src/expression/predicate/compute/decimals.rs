@@ -68,15 +68,15 @@ pub(super) fn power(exponent: i64) -> Option<i128> {
     10i128.checked_pow(u32::try_from(exponent).ok()?)
 }
 
-/// Rounds a number of scale `scale` to `digits` after the point. The result has that scale, or scale 0 if `digits`
-/// is negative.
+/// Rounds a number of scale `scale` to `digits` digits after the point. The result has the scale `digits`, or 0 if
+/// `digits` is negative. A number that has no more digits after the point is returned unchanged.
 pub(super) fn round(unscaled: i128, scale: i64, digits: i64, how: Rounding) -> Option<i128> {
     if digits >= scale {
         return Some(unscaled);
     }
     let rounded = match power(scale.checked_sub(digits)?) {
         Some(power) => how.quotient(unscaled, power),
-        // The power of ten has more digits than any number in this type.
+        // The power of ten is greater than any `i128`, so the quotient is between -1 and 1.
         None => match how {
             Rounding::Up if unscaled > 0 => 1,
             Rounding::Down if unscaled < 0 => -1,
@@ -98,7 +98,7 @@ fn scaled(value: i128, more: i64) -> Option<i256> {
     i256::from_i128(value).checked_mul(ten(more)?)
 }
 
-/// Drops the last `digits` digits.
+/// Removes the last `digits` digits and rounds, with halves away from zero.
 fn rounded(value: i256, digits: i64) -> Option<i256> {
     if digits <= 0 { Some(value) } else { divided(value, ten(digits)?) }
 }
@@ -106,7 +106,7 @@ fn rounded(value: i256, digits: i64) -> Option<i256> {
 fn divided(value: i256, by: i256) -> Option<i256> {
     let quotient = value.checked_div(by)?;
     let remainder = value.checked_rem(by)?.wrapping_abs();
-    // Twice the remainder could overflow.
+    // Compares the remainder with the rest of the divisor, because twice the remainder could overflow.
     let is_half = remainder >= by.wrapping_abs().checked_sub(remainder)?;
     let negative = (value < i256::ZERO) != (by < i256::ZERO);
     match is_half {

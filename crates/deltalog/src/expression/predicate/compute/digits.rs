@@ -59,7 +59,7 @@ pub(super) fn parse_digits(text: &str) -> Option<Digits> {
 }
 
 impl Digits {
-    /// Returns the number times `10^scale`, rounded to a whole number; `None` if the result has more than 38 digits.
+    /// Returns the number times `10^scale`, rounded to a whole number; `None` if the result does not fit in an `i128`.
     fn rounded(&self, scale: i64, how: Rounding) -> Option<i128> {
         let kept = self.point.checked_add(scale)?;
         if kept > 39 && !self.digits.is_empty() {
@@ -72,7 +72,8 @@ impl Digits {
         for at in 0..kept {
             value = value.checked_mul(10)?.checked_add(digit(at))?;
         }
-        // The first dropped digit decides. If the position is before the first digit, that digit is zero.
+        // The first dropped digit decides whether the value is rounded up. If `kept` is negative, that digit is one of
+        // the zeros between the point and the first digit.
         let is_half = || {
             let after = usize::try_from(kept + 1).ok().and_then(|after| self.digits.get(after..));
             digit(kept) == 5 && after.unwrap_or_default().iter().all(|digit| *digit == 0)

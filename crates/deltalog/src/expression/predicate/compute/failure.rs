@@ -44,7 +44,8 @@ impl Failure<'_> {
                 "cast the values to a wider type first, or exclude them with a condition or CASE",
             ),
             Self::Function => (
-                "the result does not fit its type, or the function is not defined there".to_owned(),
+                "the result does not fit its type, or the function is not defined for these values"
+                    .to_owned(),
                 "exclude such values with a condition or CASE",
             ),
         };

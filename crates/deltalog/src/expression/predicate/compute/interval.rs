@@ -134,6 +134,6 @@ pub(super) fn shift(by: Interval, clock: Clock, values: &ArrayRef) -> Result<Arr
             let shifted = times.unary_opt::<_, TimestampMicrosecondType>(|time| by.time(time, clock));
             Ok(Arc::new(shifted.with_data_type(values.data_type().clone())))
         }
-        other => Err(Error::invalid_argument(format!("values of type {other} have no {by}"))),
+        other => Err(Error::invalid_argument(format!("values of type {other} cannot be shifted by {by}"))),
     }
 }

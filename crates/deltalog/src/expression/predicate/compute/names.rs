@@ -8,7 +8,7 @@ use super::regex::RegexUse as R;
 
 use Operation as O;
 
-/// The operation that a function name stands for.
+/// The operation that a function name denotes.
 enum Of {
     Any(Operation),
     /// The operation depends on the time zone of the session.
@@ -117,8 +117,8 @@ pub(in crate::expression::predicate) fn is_function(name: &str) -> bool {
     names().any(|known| known == name)
 }
 
-/// Returns when the value of a function may change although its arguments are the same. The name is in upper case.
-/// Functions that are not in the list never change.
+/// Returns whether the value of the function `name` (in upper case) may change although its arguments are the same, and
+/// how often. The value of a function that is not in `FUNCTIONS` never changes.
 pub(in crate::expression::predicate) fn changes_of(name: &str) -> Changes {
     match FUNCTIONS.iter().find(|(names, ..)| names.contains(&name)) {
         Some((_, Of::Any(operation), ..)) => operation.changes(),

@@ -1,7 +1,7 @@
 //! Arrays, structs and maps: their types in expressions, and their construction from values.
 //!
-//! - Within expressions, all elements and fields may be NULL, and no field has metadata. The restrictions of a column
-//!   are checked when a value is cast to the column's type (`nested_cast`).
+//! - Within expressions, all elements and fields may be NULL, and no field except a variant has metadata. The
+//!   restrictions of a column are checked when a value is cast to the column's type (`nested_cast`).
 //! - A key of a map is not NULL, and occurs once. As in Spark, -0.0 equals 0.0, and a NaN equals itself.
 
 use super::super::filter::Rows;
@@ -43,7 +43,7 @@ pub(super) fn struct_of(fields: impl IntoIterator<Item = (String, DataType)>) ->
     DataType::Struct(fields.collect())
 }
 
-/// Returns the types of the keys and values of a map whose entries have the type of `entries`.
+/// Returns the fields for the keys and the values of a map type. `entries` is the field for the map's entries.
 pub(super) fn parts_of(entries: &Field) -> Option<(&FieldRef, &FieldRef)> {
     match entries.data_type() {
         DataType::Struct(parts) => match parts.as_ref() {

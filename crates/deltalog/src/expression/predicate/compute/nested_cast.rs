@@ -196,7 +196,8 @@ fn without(
     NullBuffer::union(nulls, Some(&NullBuffer::from(kept.collect::<Vec<bool>>())))
 }
 
-/// Removes the elements of lists that are NULL, if some of the elements are `lost`.
+/// If `lost` is true, which means that some lists became NULL in the cast, removes the elements that NULL lists still
+/// have in memory.
 fn compact(lists: ArrayRef, lost: bool) -> Result<ArrayRef> {
     if !lost {
         return Ok(lists);

@@ -1,7 +1,7 @@
 //! The operators and functions of expressions, by their names in Spark's SQL.
 //!
-//! Functions that preserve the order of a column, so that files can be skipped by them, are
-//! [`Function`](super::super::function::Function)s. This module contains all others.
+//! A function that preserves the order of a column is a [`Function`](super::super::function::Function) instead, because
+//! conditions on its values can be used to skip files. This module contains all others.
 
 use super::super::function::CastType;
 use super::super::zone::Clock;
@@ -20,7 +20,7 @@ pub enum Operation {
     Subtract,
     /// `a * b`
     Multiply,
-    /// `a / b`; the result is never a whole number type.
+    /// `a / b`; the result is a DOUBLE or a decimal.
     Divide,
     /// `a DIV b`; the result is a whole number.
     Quotient,
@@ -80,7 +80,7 @@ pub enum Operation {
     StartsWith,
     /// `endswith(a, b)`
     EndsWith,
-    /// `instr(a, b)`: the number of the first character of `b` in `a`, or 0.
+    /// `instr(a, b)`: the position at which `b` first occurs in `a`, counted from 1; 0 if it does not occur.
     Position,
     /// `reverse(a)` of a string.
     Reverse,
@@ -88,7 +88,7 @@ pub enum Operation {
     PadStart,
     /// `rpad(a, length, pad)`
     PadEnd,
-    /// `concat_ws(separator, a, …)`: without the NULLs among `a, …`.
+    /// `concat_ws(separator, a, …)`: the strings joined by the separator, leaving out NULLs.
     ConcatWith,
     /// `repeat(a, times)`
     Repeat,
@@ -96,7 +96,7 @@ pub enum Operation {
     Hex,
     /// `unhex(a)`; NULL if `a` is not hexadecimal.
     Unhex,
-    /// `ascii(a)`: the number of the first character, or 0.
+    /// `ascii(a)`: the code point of the first character; 0 for an empty string.
     Ascii,
     /// `chr(a)`: the Latin-1 character with this number.
     Character,

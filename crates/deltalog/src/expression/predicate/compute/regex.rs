@@ -42,8 +42,8 @@ impl RegexUse {
 /// The characters that end lines, for use in a character class.
 const LINE_ENDS: &str = r"\n\r\u{85}\u{2028}\u{2029}";
 
-/// The prefix of the names of added groups. Each captures the text that `$` has matched, which is not part of the
-/// match.
+/// The prefix of the names of groups that the translation adds. Each captures the text that a `$` has matched, which
+/// Java does not count as part of the match.
 const END: &str = "end_of_text_";
 
 /// A compiled Java pattern.
@@ -235,8 +235,8 @@ impl JavaPattern {
     }
 }
 
-/// Returns whether a pattern of the crate `regex` may match an empty string. The pattern is not compiled to find out:
-/// that would expand its repetitions, again for each enclosing quantifier.
+/// Returns whether a pattern of the crate `regex` may match an empty string. The pattern is only parsed, because
+/// compiling it would expand its repetitions, and do so again for each enclosing quantifier.
 fn may_be_empty(pattern: &str) -> Written<bool> {
     let parsed = regex_syntax::ParserBuilder::new().nest_limit(REGEX_LEVELS).build().parse(pattern);
     let parsed = parsed.map_err(|_| format!("is not understood, or has more than {REGEX_LEVELS} levels"))?;
@@ -248,8 +248,8 @@ fn compiled(pattern: &str) -> std::result::Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).size_limit(REGEX_BYTES).nest_limit(REGEX_LEVELS).build()
 }
 
-/// Returns the number of bytes of the character before an empty match. Returns `None` for a character beyond the
-/// first 65,536, because Java stores it as two units and an empty match could be between them.
+/// Returns the number of bytes of the character after an empty match, which the search skips. Returns `None` for a
+/// character above U+FFFF, because Java stores it as two units and could find an empty match between them.
 fn step(c: char) -> Option<usize> {
     (c.len_utf16() == 1).then_some(c.len_utf8())
 }
@@ -270,7 +270,7 @@ fn characters(text: &str, limit: i32) -> Vec<&str> {
     starts.iter().zip(ends).filter_map(|(start, end)| text.get(*start..end)).collect()
 }
 
-/// Applies a pattern. The pattern and the arguments after it are constant.
+/// Applies a pattern. The pattern and the arguments after it are constant, except for the limit of `split`.
 pub(super) fn matches(of: RegexUse, arguments: &[ArrayRef], room: &Room<'_>) -> Result<ArrayRef> {
     let [texts, pattern, more @ ..] = arguments else {
         return Err(Error::invalid_argument("a regular expression is missing"));

@@ -4,8 +4,8 @@
 //!   do not count, because they are in memory anyway.
 //! - Functions that create strings check the limit before they create each string, so that no string becomes too
 //!   long.
-//! - Values that are too large for a whole batch may fit if fewer rows are evaluated at once. Callers recognize this
-//!   error with [`is_too_large`](crate::runtime::row_bytes::is_too_large).
+//! - Values that are too large for a whole batch may fit if fewer rows are evaluated at once. Callers recognize the
+//!   error for such values with [`is_too_large`](crate::runtime::row_bytes::is_too_large).
 
 use super::super::filter::Rows;
 use super::operation::{Form, Operation};
@@ -57,7 +57,7 @@ impl Memory {
         Ok(result)
     }
 
-    /// Counts the memory of a term's values, which will be kept. They may replace the earlier values `instead`.
+    /// Counts the memory of a term's values, which will be kept. `instead` are the earlier values that they replace.
     pub(in crate::expression::predicate) fn keep(&self, values: &ArrayRef, instead: Option<&ArrayRef>) {
         let bytes = |values: &ArrayRef| weight(values, 0, values.len());
         let others = self.kept.get().saturating_sub(instead.map_or(0, bytes));
@@ -95,7 +95,7 @@ pub(super) struct Room<'a> {
 }
 
 impl Room<'_> {
-    /// Refuses strings of `bytes` bytes in total if they exceed the limit.
+    /// Refuses further strings with a total of `bytes` bytes if they exceed the limit.
     ///
     /// # Errors
     /// Returns InvalidArgument if they exceed the limit.

@@ -86,8 +86,8 @@ fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     Some(alone.iter().copied().chain(pairs).collect())
 }
 
-/// Replaces each character that occurs in `from` by the character at the same index in `to`. Removes it if `to` is
-/// shorter.
+/// Replaces each character that occurs in `from` with the character at the same index in `to`. Removes it if `to` has
+/// no character at that index.
 fn translate(text: &str, from: &str, to: &str) -> String {
     let mut by = HashMap::new();
     let mut to = to.chars();

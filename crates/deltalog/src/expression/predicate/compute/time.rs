@@ -1,5 +1,5 @@
 //! Functions of dates and times, in the proleptic Gregorian calendar. Timestamps with a time zone have already been
-//! converted to the local time of the session.
+//! converted to the session's local time, except for functions of Unix time (`unix_seconds`, `timestamp_seconds`, …).
 
 use super::arithmetic::zip;
 use super::date_format::DatePattern;

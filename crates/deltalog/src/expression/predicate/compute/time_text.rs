@@ -1,4 +1,5 @@
-//! Parses dates and times in strings that are cast or compared, in all forms that Spark accepts.
+//! Parses dates and times in strings that are cast or compared, in all forms that Spark accepts, except for a time
+//! without a date.
 //!
 //! ```text
 //! date      := [+-]year[-month[-day[( |T)anything]]]
@@ -46,7 +47,7 @@ pub(super) fn timestamp(text: &str) -> Option<(i64, Option<Clock>)> {
     }
     rest.0.is_empty().then_some(())?;
     // The first representable day begins before the first representable microsecond. The product may therefore not
-    // fit where the sum does.
+    // fit in 64 bits even if the sum does.
     let micros = i128::from(days) * i128::from(MICROS_PER_DAY) + i128::from(micros);
     Some((i64::try_from(micros).ok()?, clock))
 }

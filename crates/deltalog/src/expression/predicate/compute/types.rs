@@ -6,7 +6,7 @@
 //! | a whole number and FLOAT | DOUBLE |
 //! | a number and DOUBLE | DOUBLE |
 //! | a decimal and FLOAT | DOUBLE |
-//! | a whole number and a decimal | decimals; a column of type INT is DECIMAL(10,0), the literal 5 DECIMAL(1,0) |
+//! | a whole number and a decimal | a decimal; an INT column counts as DECIMAL(10,0), the literal 5 as DECIMAL(1,0) |
 //! | decimals | a decimal with the larger number of digits before and after the point |
 //! | dates and times | the first of TIMESTAMP, TIMESTAMP_NTZ, DATE that occurs |
 //! | STRING and a date or time | the date or time |

@@ -150,7 +150,7 @@ pub(in crate::expression::predicate) fn signature(
         O::Regex(RegexUse::Replace) => fixed(&[T::Utf8, T::Utf8, T::Utf8], T::Utf8),
         O::Regex(RegexUse::Split) => fixed(&[T::Utf8, T::Utf8, T::Int32], array_of(T::Utf8)),
         O::Regex(RegexUse::Extract) => fixed(&[T::Utf8, T::Utf8, T::Int32], T::Utf8),
-        // These operations are bound as CASE.
+        // The binder replaces `NullIf` and `CaseOf` with `Case`, and `Now` with a constant or a column.
         O::Now(..) | O::NullIf | O::CaseOf => None,
         O::Uuid => fixed(&[], T::Utf8),
         O::Random => fixed(&[], T::Float64),

@@ -37,7 +37,8 @@ fn push_title(text: &mut String, letter: char) {
             let mut upper = letter.to_uppercase();
             let first = upper.next().unwrap_or(letter);
             text.push(first);
-            // Only the first letter is in upper case when `ß` becomes `Ss`, but `ŉ` becomes `ʼN`.
+            // If the upper case has several characters, those after a first upper-case letter become lower case: `ß`
+            // becomes `Ss`. But `ŉ` becomes `ʼN`, because `ʼ` is not in upper case.
             match first.is_uppercase() {
                 true => text.extend(upper.flat_map(char::to_lowercase)),
                 false => text.extend(upper),

@@ -3,8 +3,8 @@
 //! - The footer determines the number of rows in a batch ([`crate::runtime::row_bytes`]), because the statistics of a
 //!   single file with many columns may take a megabyte.
 //! - The footer may understate the size, for example if a dictionary repeats long strings. A batch that turns out too
-//!   large is returned in pieces. If it even exceeds the capacity of an Arrow array, that is not damage: it is decoded
-//!   again, with fewer rows at once.
+//!   large is returned in pieces. If the rows do not even fit in an Arrow array, the file is not treated as damaged:
+//!   they are decoded again, fewer at once.
 
 use std::collections::VecDeque;
 
@@ -27,12 +27,12 @@ const FEWER: usize = 8;
 /// Creates the filters for a read. They are created again if the read is repeated.
 pub(super) type Filters = Box<dyn Fn() -> Vec<Box<dyn ArrowPredicate>> + Send>;
 
-/// The columns to decode.
+/// The rows and columns of a file to decode.
 pub(super) struct Request {
     pub(super) file: FileReader,
     pub(super) footer: ArrowReaderMetadata,
     pub(super) groups: Vec<usize>,
-    /// The rows of the row groups that are passed to the filters; `None` for all.
+    /// The rows, counted from the start of `groups`, that are passed to the filters; `None` for all rows of `groups`.
     pub(super) selection: Option<RowSelection>,
     pub(super) mask: ProjectionMask,
     pub(super) filters: Filters,

@@ -1,4 +1,5 @@
-//! Checks a checkpoint before files of the log are deleted that only this checkpoint replaces.
+//! Checks whether a checkpoint can be read, for example before a clean-up deletes the older files that could replace
+//! it.
 
 use std::sync::Arc;
 
@@ -9,10 +10,10 @@ use crate::log::replay::columns::FileColumns;
 use crate::protocol::{Action, PathResolver};
 use crate::storage::Storage;
 
-/// Reads all of a checkpoint. Fails if it is damaged, so that readers would have to use other files of the log instead.
+/// Reads a whole checkpoint. Returns an error if it is damaged, because readers would then need other files of the log.
 ///
 /// # Errors
-/// `CorruptLog` or `FileNotFound` for a checkpoint that cannot be read; also errors of the store.
+/// `CorruptLog` or `FileNotFound` for a checkpoint that cannot be read; also errors from the store.
 pub(crate) fn check_checkpoint(
     storage: &Storage,
     resolver: &PathResolver,
@@ -43,7 +44,7 @@ pub(crate) fn check_checkpoint(
 /// Returns the paths of the sidecars that a checkpoint refers to, relative to the table's root.
 ///
 /// # Errors
-/// `CorruptLog` or `FileNotFound` for a checkpoint that cannot be read; also errors of the store.
+/// `CorruptLog` or `FileNotFound` for a checkpoint that cannot be read; also errors from the store.
 pub(crate) fn sidecars_of(
     storage: &Storage,
     resolver: &PathResolver,

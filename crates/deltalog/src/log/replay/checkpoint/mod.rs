@@ -7,10 +7,11 @@
 //! ```
 //!
 //! - A checkpoint is an optimization. If it cannot be read, the state of its version is computed from an older
-//!   checkpoint or from the commits alone, with a warning in the process's log. It is an error only if that is not
-//!   possible either.
+//!   checkpoint or from the commits alone, with a warning in the process's log. If that is not possible either, reading
+//!   fails.
 //! - The footer of each file is read only once, however often the file is read. Files are not kept open between reads.
-//! - Unless a UUID in its name shows it, a V2 checkpoint is recognized by its content: it has `checkpointMetadata`.
+//! - A checkpoint follows the V2 spec if its name contains a UUID, or if it has the classic name and contains
+//!   `checkpointMetadata`.
 //! - A sidecar is a file directly in `_delta_log/_sidecars`; a reference to any other file is refused.
 
 mod batches;
@@ -55,15 +56,15 @@ pub(crate) struct Checkpoint {
     without: Vec<CheckpointFiles>,
     staged: Arc<[StagedCommit]>,
     top: OnceLock<Arc<Top>>,
-    /// Whether a part of the checkpoint could not be read. All copies share this, so that each of them avoids the
+    /// Whether a part of the checkpoint could not be read. All copies share this flag, so that each of them avoids the
     /// checkpoint.
     is_damaged: Arc<AtomicBool>,
-    /// Whether the checkpoint had to be replaced. All copies share this.
+    /// Whether the checkpoint had to be replaced. All copies share this flag.
     is_lost: Arc<AtomicBool>,
     replacement: OnceLock<Arc<State>>,
 }
 
-/// The open top-level files of a checkpoint.
+/// The top-level files of a checkpoint: the footers of Parquet files, or the parsed lines of a JSON file.
 struct Top {
     parquet: Vec<ParquetFile>,
     /// The lines of a top-level file of JSON lines.
@@ -141,7 +142,7 @@ impl Checkpoint {
     /// Returns the actions of `kinds`, newest first.
     ///
     /// # Errors
-    /// `CorruptLog` if the checkpoint cannot be read and cannot be replaced; also errors of the store.
+    /// `CorruptLog` if the checkpoint cannot be read and cannot be replaced; also errors from the store.
     pub(crate) fn table_actions(&self, kinds: &[TableAction]) -> Result<Vec<Action>> {
         if let Some(state) = self.replacement.get() {
             return state.table_actions(kinds);
@@ -160,8 +161,8 @@ impl Checkpoint {
         let mut actions = Vec::new();
         let columns: Vec<_> = kinds.iter().map(|kind| kind.column()).collect();
         let files: Vec<ParquetFile> = top.parquet.iter().map(|file| file.expecting(&columns)).collect();
-        // The protocol and the metadata are in one file of a multi-part checkpoint, usually in the first or the last
-        // one.
+        // In a multi-part checkpoint, the protocol and the metadata are each in only one file, usually the first or the
+        // last.
         for kind in kinds {
             let (column, required) = kind.column();
             let is_single = matches!(kind, TableAction::Protocol | TableAction::Metadata);
@@ -284,7 +285,7 @@ impl Checkpoint {
             self.check_version(&actions)
                 .map_err(|error| heads.iter().fold(error, |error, (path, _)| error.at_path(path)))?;
         }
-        // Files are closed, because snapshots live long and a process may keep only some hundred files open.
+        // Files are closed, because snapshots live long and a process may keep only a few hundred files open.
         let parquet = files.into_iter().map(ParquetFile::idle).collect();
         Ok(Top { parquet, json: None, sidecars: OnceLock::new() })
     }
@@ -294,14 +295,15 @@ impl Checkpoint {
         let json = Commit::parse(&bytes, self.files.version, 0)?;
         let mut actions = Vec::new();
         for (line, number) in bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).zip(1..) {
-            // `json` already contains all file actions. There may be many of them.
+            // File actions are skipped: there may be many of them, and `json` already contains them all.
             if line.is_empty() || line.starts_with(b"{\"add\"") || line.starts_with(b"{\"remove\"") {
                 continue;
             }
             actions.extend(Action::parse_line(line).map_err(|error| error.at_line(number))?);
         }
         self.check_version(&actions)?;
-        // A file of JSON lines has no end mark. It is complete if it has the actions that every V2 checkpoint contains.
+        // A file of JSON lines has no end mark. It counts as complete if it has the actions that every V2 checkpoint
+        // contains.
         if json.protocol.is_none() || json.metadata.is_none() {
             return Err(Error::corrupt_log(
                 "the checkpoint is incomplete: it lacks 'protocol' or 'metaData'",

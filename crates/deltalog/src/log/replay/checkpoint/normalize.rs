@@ -1,5 +1,5 @@
-//! Other writers name the entries of maps differently, use other integer widths, or leave out columns. This converts
-//! their columns to the types of [`crate::log::replay::FileColumn`].
+//! Converts the columns of a checkpoint to the types of [`crate::log::replay::FileColumn`]. Other writers name the
+//! entries of maps differently, use other integer widths, or leave out columns.
 
 use std::sync::Arc;
 

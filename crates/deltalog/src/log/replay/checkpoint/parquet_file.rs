@@ -65,8 +65,8 @@ pub(super) struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Opens the file at `path`, relative to the table's root, and reads its footer. If a listing has shown the file,
-    /// its metadata is passed as well.
+    /// Opens the file at `path`, relative to the table's root, and reads its footer. `listed` is the file's metadata
+    /// from a listing, if there is one.
     pub(super) fn open(storage: &Storage, path: &str, listed: Option<Listed>) -> Result<Self> {
         let located = |error: Error| error.at_path(path).in_table(storage.url());
         let file = storage.open_listed(path, listed).map_err(located)?;
@@ -124,7 +124,7 @@ impl ParquetFile {
             .position(|leaf| leaf.path().parts().iter().map(String::as_str).eq(path.iter().copied()))
     }
 
-    /// Returns whether the file has the column `root` and it is a nullable struct.
+    /// Returns whether the file has the column `root` and this column may be null.
     pub(super) fn is_nullable(&self, root: &str) -> bool {
         self.footer.schema().field_with_name(root).is_ok_and(Field::is_nullable)
     }
@@ -248,9 +248,9 @@ impl ParquetFile {
         Batches::new(request, self.limits, rows).map_err(|error| error.at_path(&*self.path))
     }
 
-    /// Returns a copy of this that is prepared for reading the actions in `columns`: pairs of a column and one of its
-    /// required fields. The parts of the file that they need are fetched from a remote store by one request, because
-    /// they are usually adjacent.
+    /// Returns a copy of this that is prepared for reading the actions in `columns`. Each pair consists of a column and
+    /// one of its required fields. The needed parts of the file are usually adjacent, so they are fetched from a remote
+    /// store by one request.
     pub(super) fn expecting(&self, columns: &[(&str, &str)]) -> Self {
         let groups: BTreeSet<usize> =
             columns.iter().flat_map(|(root, required)| self.groups_with(root, required)).collect();
@@ -264,8 +264,8 @@ impl ParquetFile {
         Self { file, is_planned: true, ..self.clone() }
     }
 
-    /// Appends to `actions` the actions of the column `root`, whose field `required` is never null. If the checkpoint
-    /// has this action only once, the remaining rows are not read.
+    /// Appends the actions of the column `root` to `actions`. The field `required` is never null in such an action.
+    /// `is_single` means that the checkpoint has this action only once: reading stops once it is found.
     pub(super) fn actions(
         &self,
         root: &str,
@@ -334,7 +334,8 @@ fn rows_at_once(footer: &ParquetMetaData, groups: &[usize], leaves: &[usize], li
     groups.map(of_group).min().unwrap_or(BATCH_ROWS)
 }
 
-/// Returns the error for `file` after its reader has failed: the store's error, if a request has failed.
+/// Returns the error for `file` after its reader has failed: the store's error if a request has failed, otherwise an
+/// error that says that the checkpoint cannot be read.
 pub(super) fn failed(file: &FileReader, source: impl std::error::Error + Send + Sync + 'static) -> Error {
     file.failure().unwrap_or_else(|| damaged_by(source))
 }

@@ -2,19 +2,22 @@
 //! caller.
 //!
 //! ```text
-//! pieces ──counter──> worker ──(2 batches)──┐
-//!               └───> worker ──(2 batches)──┴──> the caller drains the channels in order
+//! pieces ──queue──> worker ──(2 batches)──┐
+//!             └───> worker ──(2 batches)──┴──> the caller drains the channels in order
 //! ```
 //!
-//! - If a checkpoint turns out to be damaged before any rows were returned, the state of its version replaces it. After
-//!   that, damage is an error, and the next reader uses the replacement.
-//! - Memory is bounded by the number of threads: each has at most two batches that wait for the caller.
+//! - If damage is found before any rows were returned, the rows come from the replacement: the state of the same
+//!   version, computed from other files of the log. If damage is found later, it is an error, and only the next reader
+//!   uses the replacement.
+//! - At most two batches of each piece wait for the caller. A thread that has decoded more pauses until the caller
+//!   takes one of them. Threads get another piece only when the caller has finished one, so that the batches of many
+//!   small pieces do not fill the memory while the caller is slower than the threads.
 //! - The end of the rows is signaled explicitly, so that a thread that dies causes an error and is not mistaken for the
 //!   end.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::RecordBatch;
@@ -33,6 +36,9 @@ use crate::storage::Storage;
 
 /// The number of batches of a piece that may wait for the caller.
 const WAITING_BATCHES: usize = 2;
+/// The number of pieces per thread that are being decoded or wait for the caller. With two, a thread can begin another
+/// piece while the caller takes the batches of the first one.
+const PIECES_PER_THREAD: usize = 2;
 /// The maximum number of threads. More would only cost memory, because the consumer processes the batches one by one.
 const MOST_THREADS: usize = 4;
 
@@ -121,7 +127,7 @@ impl CheckpointReader {
         }
     }
 
-    /// Continues with the replacement of the checkpoint, if no rows were returned yet.
+    /// Continues with the replacement of the checkpoint if no rows were returned yet. Otherwise, returns `error`.
     fn recover(&mut self, error: Error) -> Result<()> {
         self.state = Source::Done;
         if !self.has_returned_rows {
@@ -138,8 +144,7 @@ impl CheckpointReader {
         ))
     }
 
-    /// Opens all files that have requested rows, so that missing or truncated files are found before any rows are
-    /// returned.
+    /// Opens all files of the checkpoint, so that missing or truncated files are found before any rows are returned.
     fn start(&self) -> Result<Groups> {
         let top = self.checkpoint.top()?;
         let sidecars = open_all(&self.checkpoint.storage, self.checkpoint.sidecars(&top)?)?;
@@ -162,7 +167,8 @@ impl Iterator for CheckpointReader {
     }
 }
 
-/// Returns a checkpoint for which there is no replacement.
+/// Returns the checkpoint that consists of `files`. If it cannot be read, only published commits and other checkpoints
+/// can replace it.
 fn irreplaceable(storage: &Storage, files: &CheckpointFiles) -> Result<Checkpoint> {
     Ok(Checkpoint::new(storage, &PathResolver::new(storage.root())?, files.clone(), &[], &Arc::from([])))
 }
@@ -199,7 +205,7 @@ impl Kind {
     }
 }
 
-/// The rows of all pieces, in the order of the file.
+/// The requested rows of a checkpoint: first the rows from JSON lines, then the rows of all pieces in order.
 struct Groups {
     lines: Option<RecordBatch>,
     workers: Workers,
@@ -208,7 +214,7 @@ struct Groups {
 enum Workers {
     /// Decodes on the calling thread.
     Caller(Box<Sequential>),
-    Threads(VecDeque<Receiver<Message>>),
+    Threads(Threads),
 }
 
 type Message = Result<Option<RecordBatch>>;
@@ -231,7 +237,7 @@ impl Groups {
         let threads = threads.min(pieces.len());
         let workers = match threads {
             0 | 1 => Workers::Caller(Box::new(Sequential { request, pieces: pieces.into(), current: None })),
-            _ => Workers::Threads(start_threads(request, pieces, threads)),
+            _ => Workers::Threads(Threads::start(request, pieces, threads)),
         };
         Self { lines: lines.filter(|lines| lines.num_rows() > 0), workers }
     }
@@ -243,21 +249,7 @@ impl Groups {
         }
         match &mut self.workers {
             Workers::Caller(reader) => reader.next_batch(),
-            Workers::Threads(channels) => {
-                while let Some(channel) = channels.front() {
-                    let lost = |_| {
-                        Error::new(
-                            ErrorKind::Unavailable,
-                            "a thread that reads the checkpoint terminated unexpectedly",
-                        )
-                    };
-                    match interrupt::receive(channel)?.map_err(lost)?? {
-                        Some(batch) => return Ok(Some(batch)),
-                        None => drop(channels.pop_front()),
-                    }
-                }
-                Ok(None)
-            }
+            Workers::Threads(threads) => threads.next_batch(),
         }
     }
 }
@@ -277,8 +269,8 @@ impl Sequential {
     }
 }
 
-/// First every thread gets the same number of whole row groups. This splits the groups that remain, so that all threads
-/// share them.
+/// Splits the last row groups so that all threads share them: the groups that remain after every thread has received
+/// the same number of whole groups.
 ///
 /// Splitting is useful only with filters. Without filters, a thread that is ahead waits for the caller, and smaller
 /// pieces would not change that.
@@ -291,30 +283,69 @@ fn split_remainder(groups: Vec<Work>, threads: usize) -> Vec<Work> {
     groups.into_iter().enumerate().flat_map(parted).collect()
 }
 
-/// Starts decoding `pieces`. Returns one channel per piece, in the same order.
-fn start_threads(request: RowRequest, pieces: Vec<Work>, threads: usize) -> VecDeque<Receiver<Message>> {
-    let (senders, receivers): (Vec<_>, VecDeque<_>) =
-        pieces.iter().map(|_| sync_channel(WAITING_BATCHES)).unzip();
-    let work: Vec<_> =
-        pieces.into_iter().zip(senders).map(|(piece, sender)| Mutex::new(Some((piece, sender)))).collect();
-    let shared = Arc::new((request, work, AtomicUsize::new(0)));
-    for _ in 0..threads {
-        let shared = Arc::clone(&shared);
-        std::thread::spawn(move || {
-            let (request, work, next) = &*shared;
-            while let Some(task) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let Some(((file, piece), sender)) =
-                    task.lock().unwrap_or_else(PoisonError::into_inner).take()
-                else {
-                    continue;
-                };
-                if !decode(request, &file, piece, &sender) {
-                    return;
+/// Threads that decode pieces. They end when this is dropped.
+struct Threads {
+    /// The channels of the pieces that the threads have got, in order.
+    channels: VecDeque<Receiver<Message>>,
+    queue: Sender<Task>,
+    /// The pieces that the threads have not got yet.
+    rest: VecDeque<Work>,
+}
+
+/// A piece, and the channel for its batches.
+type Task = (Work, SyncSender<Message>);
+
+impl Threads {
+    fn start(request: RowRequest, pieces: Vec<Work>, threads: usize) -> Self {
+        let (queue, tasks) = channel::<Task>();
+        let shared = Arc::new((request, Mutex::new(tasks)));
+        for _ in 0..threads {
+            let shared = Arc::clone(&shared);
+            std::thread::spawn(move || {
+                let (request, tasks) = &*shared;
+                let next = || tasks.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                while let Ok(((file, piece), sender)) = next() {
+                    if !decode(request, &file, piece, &sender) {
+                        return;
+                    }
+                }
+            });
+        }
+        let mut started = Self { channels: VecDeque::new(), queue, rest: pieces.into() };
+        for _ in 0..threads * PIECES_PER_THREAD {
+            started.pass_on();
+        }
+        started
+    }
+
+    /// Passes the next piece to the threads, if there is one.
+    fn pass_on(&mut self) {
+        if let Some(piece) = self.rest.pop_front() {
+            let (sender, receiver) = sync_channel(WAITING_BATCHES);
+            self.channels.push_back(receiver);
+            // If all threads have terminated, the sender is dropped, and the receiver reports that.
+            let _ = self.queue.send((piece, sender));
+        }
+    }
+
+    fn next_batch(&mut self) -> Message {
+        while let Some(channel) = self.channels.front() {
+            let lost = |_| {
+                Error::new(
+                    ErrorKind::Unavailable,
+                    "a thread that reads the checkpoint terminated unexpectedly",
+                )
+            };
+            match interrupt::receive(channel)?.map_err(lost)?? {
+                Some(batch) => return Ok(Some(batch)),
+                None => {
+                    self.channels.pop_front();
+                    self.pass_on();
                 }
             }
-        });
+        }
+        Ok(None)
     }
-    receivers
 }
 
 /// Decodes a piece and sends its batches to the channel. Returns false if the receiver no longer exists.

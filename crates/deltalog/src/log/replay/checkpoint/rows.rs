@@ -55,7 +55,7 @@ impl AddRequest {
     }
 }
 
-/// What to read from actions of either kind.
+/// What to read from `add` or `remove` actions.
 #[derive(Clone)]
 pub(super) struct RowRequest {
     pub(super) columns: Columns,
@@ -97,7 +97,7 @@ impl Columns {
     fn decoding(&self, file: &ParquetFile, group: usize) -> Decoding {
         let has = |name: &str| {
             let leaf = match name {
-                // Writers differ in the names inside a map.
+                // Writers name the entries of a map differently, so any column below the map will do.
                 "partitionValues" => file.first_below(&[self.action, name]),
                 name => file.leaf(&[self.action, name]),
             };
@@ -168,8 +168,8 @@ impl RowRequest {
         groups
     }
 
-    /// Returns the filters for a row group. The first filter counts the files that it sees. It starts from 0 each time,
-    /// because the filters may have to run again.
+    /// Returns the filters for a row group. The first filter adds the number of files that it sees to `looked_at`,
+    /// which starts from 0 each time, because the filters may have to run again.
     fn predicates(
         &self,
         file: &ParquetFile,
@@ -203,14 +203,14 @@ impl RowRequest {
         };
         let mask = file.mask(|path| decoding.wants_leaf(path));
         let batches = file.read(vec![group], rows, mask, Box::new(filters))?;
-        // At this point, the filters have seen all rows.
+        // `read` has run the filters, so they have seen all rows.
         self.looked_at.fetch_add(looked_at.load(Ordering::Relaxed), Ordering::Relaxed);
         let counts = self.filters.is_empty().then(|| Arc::clone(&self.looked_at));
         Ok(RowBatches { decoding, counts, path: Arc::clone(&file.path), batches })
     }
 }
 
-/// Returns the rows of `batch` that contain a file accepted by `keep`.
+/// Returns which rows of `batch` contain a file that `keep` accepts.
 fn decide(
     decoding: &Decoding,
     keep: &Keep,
@@ -259,8 +259,8 @@ enum Form {
 /// How the columns of a row group are read.
 struct Decoding {
     columns: Columns,
-    /// A column that is read to determine which rows have the action: the path, which every action has, or any other
-    /// column if the nulls of the struct show this.
+    /// The column that is read to determine which rows have the action. This is `path`, which every action has, unless
+    /// the nulls of the action's struct show which rows have it: then `size` is read, because any column is enough.
     marker: &'static str,
     stats: Form,
     partitions_as_text: bool,
@@ -284,8 +284,8 @@ impl Decoding {
         }
     }
 
-    /// Returns the rows with the log's columns, and a mask that is true for rows that have the action; `None` if no row
-    /// has the action.
+    /// Returns the rows with the log's columns, and a mask that is true for rows that have the action. Without a mask,
+    /// all rows have it. Returns `None` if no row has it.
     fn rows(&self, batch: &RecordBatch) -> Result<Option<(RecordBatch, Option<NullBuffer>)>> {
         let columns = &self.columns;
         let Some(action) = batch.column_by_name(columns.action).and_then(|column| column.as_struct_opt())

@@ -22,8 +22,8 @@ use crate::log::replay::columns::FileColumns;
 use crate::log::replay::tail::Tail;
 use crate::protocol::Sidecar;
 
-/// The key in the footer of a sidecar whose value is `true` if every path in the sidecar is plain, so that it is its
-/// own key.
+/// The key in the footer of a sidecar whose value is `true` if every path in the sidecar is plain, so that the path
+/// itself is the key.
 pub(crate) const PLAIN_PATHS: &str = "deltalog.plainPaths";
 
 /// An open sidecar of a checkpoint.
@@ -54,7 +54,7 @@ impl Checkpoint {
     /// checkpoint.
     ///
     /// # Errors
-    /// `CorruptLog`, `FileNotFound` and errors of the store, for a checkpoint that cannot be read.
+    /// Returns `CorruptLog`, `FileNotFound` or an error from the store if the checkpoint cannot be read.
     pub(crate) fn open_sidecars(&self) -> Result<Option<Vec<SidecarFile>>> {
         if self.replacement().is_some() {
             return Ok(None);
@@ -100,11 +100,11 @@ impl SidecarFile {
         times?.into_iter().max()
     }
 
-    /// Returns whether no commit of `tail` has an action for one of the files in the sidecar. `paths` are the paths of
-    /// these actions, unless there are too many of them.
+    /// Returns whether no commit of `tail` has an action for one of the files in the sidecar. `paths` has the paths of
+    /// these actions, or is `None` if there are too many.
     ///
     /// # Errors
-    /// `CorruptLog`.
+    /// `CorruptLog` if the sidecar cannot be read; also errors from the store.
     pub(crate) fn is_current(&self, tail: &Tail, paths: Option<&[String]>) -> Result<bool> {
         if paths.is_some_and(|paths| self.has_none_of(paths)) {
             return Ok(true);

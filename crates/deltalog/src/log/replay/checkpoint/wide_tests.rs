@@ -102,7 +102,7 @@ fn wide_statistics_are_read_in_small_batches() {
             lengths
         };
         assert_eq!(sorted(lengths(&storage, AddRequest::new(FileColumns::all()))), sorted(expected.clone()));
-        // One of the columns makes a filter read the statistics; the other does not.
+        // The filter reads the statistics in the first case, but not in the second.
         for column in [FileColumn::Stats, FileColumn::Path] {
             let filter = FileFilter {
                 columns: FileColumns::default().with(column),
@@ -116,8 +116,8 @@ fn wide_statistics_are_read_in_small_batches() {
     }
 }
 
-/// Statistics that do not fit in one Arrow array are not damage. In this test, an array holds at most 64 batches, and
-/// nothing can replace the checkpoint.
+/// Statistics that do not fit in one Arrow array are not damage. In this test, an array can hold at most 64 times
+/// [`BYTES`], and no other files of the log can replace the checkpoint.
 #[test]
 fn statistics_too_large_for_one_array_are_not_damage() {
     let directory = tempfile::tempdir().unwrap();

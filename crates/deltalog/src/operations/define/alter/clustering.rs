@@ -2,7 +2,7 @@
 //!
 //! - "If a new column is included in the clustering columns list, it is required for all table files to have
 //!   statistics for these added columns". The change is therefore refused if a file lacks statistics. A concurrent
-//!   writer adds files that only have statistics for the old columns, so its commit conflicts with the change.
+//!   writer may add files that only have statistics for the old columns, so its commit conflicts with the change.
 //! - A table that is no longer clustered keeps the metadata domain of clustering, with an empty list of columns.
 
 use arrow::array::{Array, AsArray};
@@ -19,7 +19,7 @@ use crate::protocol::{TableFeature, clustering_domain};
 ///
 /// # Errors
 /// Returns `InvalidArgument` for columns by which the table cannot be clustered, and if a file has no statistics of a
-/// new column. Returns `CorruptLog`, and errors of the store, if the files cannot be read.
+/// new column. Returns `CorruptLog`, and errors from the store, if the files cannot be read.
 pub(super) fn cluster_by(draft: &mut Draft<'_>, columns: &[ColumnPath]) -> Result<Operation> {
     let metadata = &draft.metadata;
     let new =

@@ -36,8 +36,8 @@ pub(super) fn add(draft: &mut Draft<'_>, constraints: &[(String, String)]) -> Re
     }
     ensure_met(draft, &checks)?;
     draft.depends_on_rows = true;
-    // The table may still have constraints that were set while its protocol did not support the feature. This change
-    // enables the feature for them as well.
+    // The feature is requested explicitly. Otherwise, `Draft::protocol` would not add it to a table that already has
+    // constraints although its protocol does not support the feature.
     draft.features.push(TableFeature::CheckConstraints);
     let operation = Operation::new("ADD CONSTRAINT");
     match constraints {
@@ -55,7 +55,7 @@ pub(super) fn add(draft: &mut Draft<'_>, constraints: &[(String, String)]) -> Re
 /// Drops the constraint `name`.
 ///
 /// # Errors
-/// `InvalidArgument` if there is no such constraint, unless `if_exists`.
+/// Returns `InvalidArgument` if there is no such constraint and `if_exists` is false.
 pub(super) fn drop(draft: &mut Draft<'_>, name: &str, if_exists: bool) -> Result<Operation> {
     let operation = Operation::new("DROP CONSTRAINT").parameter("name", name);
     match find(draft, name) {

@@ -36,7 +36,7 @@ pub(super) struct Draft<'a> {
     pub(super) objection: Option<Objection>,
     /// The new configurations of metadata domains that the protocol reserves.
     pub(super) domains: Vec<DomainMetadata>,
-    /// Files of the table that are added again, with changed actions.
+    /// Changed `add` actions of files that the table already contains.
     pub(super) files: Vec<RecordBatch>,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Draft<'a> {
         self.features.extend(with_required(features));
     }
 
-    /// Returns how columns are found in files before the change.
+    /// Returns the column mapping mode of the table before the change.
     pub(super) fn column_mapping(&self) -> ColumnMappingMode {
         self.base.mapped_schema().mode()
     }
@@ -89,12 +89,12 @@ impl<'a> Draft<'a> {
         let has_timestamps = |protocol: &Protocol, metadata: &Metadata| {
             Ok::<_, Error>(InCommitTimestamps::of(protocol, metadata)? != InCommitTimestamps::Never)
         };
-        // The metadata records when in-commit timestamps begin, even if the change only adds the feature to the
-        // protocol.
+        // The metadata records when in-commit timestamps begin, so it is also committed if only a change of the
+        // protocol makes them begin.
         let begins_timestamps =
             has_timestamps(&protocol, &self.metadata)? && !has_timestamps(base.protocol(), base.metadata())?;
-        // A concurrent change of the metadata may begin to use the feature that is dropped. The metadata is committed
-        // as well, so that the two changes conflict.
+        // A concurrent change of the metadata may begin to use the feature that is dropped. To conflict with such a
+        // change, a drop always commits the metadata.
         let sets_metadata = self.metadata != *base.metadata() || begins_timestamps || self.dropped.is_some();
         let sets_protocol = protocol != *base.protocol();
         if !sets_protocol && !sets_metadata && self.files.is_empty() && self.domains.is_empty() {

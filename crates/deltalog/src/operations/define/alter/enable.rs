@@ -29,7 +29,7 @@ const TIMESTAMPS: &str = "delta.enableInCommitTimestamps";
 /// # Errors
 /// Returns `InvalidArgument` for a change of the column mapping that would make files unreadable. If numbers of rows
 /// are needed, returns `CorruptData` for a file that is not Parquet, or whose number of rows differs from its
-/// statistics. Returns `CorruptLog`, and errors of the store, if files cannot be read.
+/// statistics. Returns `CorruptLog`, and errors from the store, if files cannot be read.
 pub(super) fn follow_up(draft: &mut Draft<'_>) -> Result<()> {
     map_columns(draft)?;
     // A property has no effect if the protocol does not support its feature.
@@ -56,8 +56,8 @@ fn map_columns(draft: &mut Draft<'_>) -> Result<()> {
         metadata.property(MODE).map_or_else(|| "none".to_owned(), |mode| mode.trim().to_ascii_lowercase())
     };
     let (before, after) = (draft.column_mapping(), mode(&draft.metadata));
-    // The mode has no effect without the feature. This change must not activate it, unless it sets the mode or adds
-    // the feature.
+    // A mode that was set without the feature has had no effect so far. This change must not activate it, unless the
+    // change itself sets the mode or adds the feature.
     let asks = after != mode(draft.base.metadata()) || draft.features.contains(&TableFeature::ColumnMapping);
     if before.name() == after || !asks {
         return Ok(());

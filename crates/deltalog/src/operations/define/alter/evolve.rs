@@ -29,8 +29,8 @@ use crate::protocol::{
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 
-/// Returns the table extended by the columns that `data` has and `base` lacks; `None` if `base` has all columns of
-/// `data`.
+/// Returns the table with the columns that `data` has and `base` lacks, and with types that are wide enough for `data`.
+/// Returns `None` if the table needs no change.
 ///
 /// # Errors
 /// Returns `SchemaMismatch` for a name or a type that a column cannot have, `InvalidArgument` for a type that cannot
@@ -166,7 +166,7 @@ fn nullable(field: &StructField) -> StructField {
 fn nullable_type(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Primitive(_) | DataType::Variant => data_type.clone(),
-        // The names are still distinct.
+        // This cannot fail: the names are the same as before, so they are distinct.
         DataType::Struct(fields) => StructType::try_new(fields.fields().iter().map(nullable).collect())
             .map_or_else(|_| data_type.clone(), DataType::Struct),
         DataType::Array(array) => ArrayType::new(nullable_type(&array.element_type), true).into(),
@@ -177,8 +177,8 @@ fn nullable_type(data_type: &DataType) -> DataType {
 }
 
 /// Returns the table with the schema of `data`, for a write that replaces all rows. Returns `None` if the table
-/// already has this schema and has never changed a type. If `partition_by` is `None`, the table keeps its partition
-/// columns.
+/// already has this schema and these partition columns, and its schema records no type changes. If `partition_by` is
+/// `None`, the table keeps its partition columns.
 ///
 /// # Errors
 /// Returns `SchemaMismatch` for a schema or a partitioning that no table can have. Returns `Unsupported` or
@@ -203,7 +203,9 @@ pub(crate) fn overwritten(
         return Err(Error::schema_mismatch(format!(
             "the table is partitioned by the column '{name}', which the new schema does not have"
         ))
-        .with_hint("name the partition columns of the new schema; an empty list stands for none"));
+        .with_hint(
+            "name the partition columns of the new schema, or pass an empty list for a table without partition columns",
+        ));
     }
     let partition_columns = definition.check_columns()?;
     let is_same = same_types(base.schema(), &definition.schema)
@@ -212,10 +214,8 @@ pub(crate) fn overwritten(
         return Ok(None);
     }
     if !is_same && !base.clustering_columns()?.is_empty() {
-        return Err(Error::unsupported(
-            "the schema of a clustered table cannot be overwritten, which is not implemented",
-        )
-        .with_hint("merge the schema, or create a new table"));
+        return Err(Error::unsupported("overwriting the schema of a clustered table is not implemented")
+            .with_hint("merge the schema, or create a new table"));
     }
     draft.schema = definition.schema.without_type_changes();
     if draft.column_mapping() != ColumnMappingMode::None {
@@ -231,8 +231,8 @@ pub(crate) fn overwritten(
     draft.into_table().map(Some)
 }
 
-/// Returns `field` with the metadata of the table's column of the same name and type. Nested fields keep their
-/// metadata too.
+/// Returns `field` with all metadata of the table's column of the same name and type, including the metadata of nested
+/// fields. If there is no such column, returns `field` with nullable nested fields and no metadata but comments.
 fn kept(table: &StructType, field: &StructField) -> Result<StructField> {
     let same = table.field(&field.name).filter(|column| types_agree(&column.data_type, &field.data_type));
     let Some(column) = same else { return Ok(StructField { nullable: field.nullable, ..nullable(field) }) };

@@ -1,5 +1,5 @@
-//! Adds files that the table already contains to the log again, with changed `add` actions. (Protocol: "Add File and
-//! Remove File".)
+//! Changes the `add` actions of files that the table already contains. A commit then adds these files again. (Protocol:
+//! "Add File and Remove File".)
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use arrow::array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use crate::error::{Error, Result};
 use crate::log::replay::FileColumn;
 
-/// Returns the `add` actions without the columns `left_out`, for a commit that adds no rows.
+/// Returns the `add` actions with NULL in the columns `left_out`. Their `dataChange` is false, because a commit of them
+/// adds no rows.
 ///
 /// # Errors
 /// Returns `CorruptLog` if every action must have one of these columns.

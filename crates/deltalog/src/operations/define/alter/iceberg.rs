@@ -39,14 +39,14 @@ pub(super) fn follow_up(draft: &mut Draft<'_>, protocol: &Protocol) -> Result<()
     Ok(())
 }
 
-/// Checks the files of the table if the change enables the compatibility.
+/// Checks the files of the table if the change enables Iceberg compatibility.
 ///
 /// # Errors
-/// Returns `InvalidArgument` for a file that does not meet the requirements for new files, and errors of the store.
+/// Returns `InvalidArgument` for a file that does not meet the requirements for new files, and errors from the store.
 pub(super) fn check_files(draft: &mut Draft<'_>, protocol: &Protocol) -> Result<()> {
     let base = draft.base;
     let begins = match IcebergCompat::of(protocol, &draft.metadata)? {
-        // Two versions that are both enabled are invalid, so neither of them has an effect.
+        // If `base` enables two versions at once, it is invalid and counts as not compatible.
         Some(iceberg) => IcebergCompat::of(base.protocol(), base.metadata()).ok().flatten() != Some(iceberg),
         None => false,
     };
@@ -62,7 +62,7 @@ pub(super) fn check_files(draft: &mut Draft<'_>, protocol: &Protocol) -> Result<
             None => Ok(()),
         })?;
     }
-    // Files that other writers add concurrently are not checked here.
+    // Files that other writers add concurrently are not checked here, so they must conflict with the change.
     draft.depends_on_rows = true;
     Ok(())
 }
@@ -89,6 +89,6 @@ fn refusal(spec: &TableWriteSpec, fault: &str) -> Error {
         None => Error::invalid_argument(what),
     };
     error.with_hint(
-        "replace the table by one that is created with this property, and write its rows again in the same commit",
+        "replace the table with a new one that has this property, and write its rows again in the same commit",
     )
 }

@@ -77,8 +77,8 @@ pub enum TableChange {
     SetDescription(String),
     /// Adds the features with these names to the protocol.
     AddFeatures(Vec<String>),
-    /// Upgrades the protocol to at least these versions. The versions 3 and 7, which have lists of features, change
-    /// nothing.
+    /// Upgrades the protocol to at least these versions. Reader version 3 and writer version 7 imply no
+    /// features, so they change nothing.
     UpgradeProtocol {
         /// The minimum reader version.
         reader: i32,
@@ -87,8 +87,8 @@ pub enum TableChange {
     },
     /// Adds columns or nested fields.
     AddColumns(Vec<NewColumn>),
-    /// Replaces all columns of the table by these, in this order. A column whose name stays is the same column as
-    /// before; it may get a new comment or a wider type, or become nullable.
+    /// Replaces all columns of the table by these, in this order. A column that keeps its name remains the same
+    /// column; it may get a new comment or a wider type, or become nullable.
     ReplaceColumns(StructType),
     /// Drops columns or nested fields.
     DropColumns(Vec<ColumnPath>),

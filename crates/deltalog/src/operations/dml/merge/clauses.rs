@@ -70,8 +70,9 @@ impl ClauseAction {
 /// A clause of a MERGE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clause {
-    /// Whether the clause applies to rows of the table that match no row of the source (`NOT MATCHED BY SOURCE`).
-    /// Otherwise, a clause that inserts applies to rows of the source without a match.
+    /// Whether the clause applies to rows of the table that match no row of the source (`NOT MATCHED BY SOURCE`),
+    /// instead of rows that match one. This has no effect on a clause that inserts: it always applies to rows of the
+    /// source that match no row of the table.
     pub by_source: bool,
     /// The condition that a row must also meet, in Spark's SQL.
     pub condition: Option<String>,
@@ -204,7 +205,7 @@ impl Clauses {
         })
     }
 
-    /// Returns whether any clause satisfies `is`.
+    /// Returns whether any clause for rows of the table satisfies `is`.
     pub(super) fn have(&self, is: impl Fn(&Bound) -> bool) -> bool {
         self.matched.iter().chain(&self.not_matched_by_source).any(is)
     }

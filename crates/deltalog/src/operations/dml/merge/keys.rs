@@ -69,7 +69,8 @@ pub(super) struct KeyIndex {
 /// The keys of rows that are looked up in the index.
 pub(super) struct LookedUp {
     rows: Rows,
-    /// The rows in which no key is NULL. Keys that are compared by `<=>` may be NULL.
+    /// The rows that can match: all keys in them have a value, except keys that are compared by `<=>`. `None` means all
+    /// rows.
     valid: Option<NullBuffer>,
 }
 
@@ -122,7 +123,7 @@ impl KeyIndex {
         Ok(index)
     }
 
-    /// Prepares the keys of rows of the table for looking them up.
+    /// Prepares the keys of the table's rows so that they can be looked up.
     ///
     /// # Errors
     /// `InvalidArgument` for keys that need too much memory.
@@ -145,8 +146,8 @@ impl KeyIndex {
     }
 }
 
-/// Converts keys to the types in which they are compared. Also returns the rows in which no key is NULL. Keys that
-/// are compared by `<=>` may be NULL.
+/// Converts keys to the types in which they are compared. Also returns the rows that can match: all keys in them have a
+/// value, except keys that are compared by `<=>`. `None` means all rows.
 fn comparable_keys(
     keys: &[ArrayRef],
     types: &[DataType],

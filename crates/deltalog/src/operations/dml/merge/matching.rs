@@ -58,7 +58,7 @@ pub(super) struct Equality {
     pub(super) null_safe: bool,
 }
 
-/// Finds the matching rows.
+/// A finder of matching rows.
 pub(super) struct Matcher<'a> {
     base: &'a Snapshot,
     clauses: &'a Clauses,
@@ -119,7 +119,7 @@ impl<'a> Matcher<'a> {
     ///
     /// # Errors
     /// Returns `InvalidArgument` for a row with several matches, and for a row for which a condition cannot be
-    /// evaluated. Also returns `CorruptData`, and errors of the store.
+    /// evaluated. Also returns `CorruptData`, and errors from the store.
     pub(super) fn find(&self, file: &ListedFile) -> Result<FileMatches> {
         let mut positions = Positions::of(self.base, file)?;
         let mut found = FileMatches::default();
@@ -286,7 +286,7 @@ fn index(equalities: &[Equality]) -> Result<Option<KeyIndex>> {
     KeyIndex::new(&keys, types, null_safe).map(Some)
 }
 
-/// Splits a condition into the parts that AND joins. Each part keeps the time zone of the whole condition.
+/// Splits a condition into the parts that are joined by AND. Each part keeps the time zone of the whole condition.
 fn conjuncts_of(condition: Predicate) -> Vec<Predicate> {
     match condition {
         Predicate::And(all) => all,

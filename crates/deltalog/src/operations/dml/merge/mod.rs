@@ -73,7 +73,7 @@ pub struct Merge {
     pub condition: String,
     /// The name of the source in conditions and values.
     pub source_alias: String,
-    /// The name of the table.
+    /// The name of the table in conditions and values.
     pub target_alias: String,
     /// The clauses. Among the clauses for the same rows, the first one whose condition is true applies to a row.
     pub clauses: Vec<Clause>,
@@ -105,7 +105,7 @@ impl Merge {
 /// # Errors
 /// Returns `InvalidArgument` for a condition or a value that cannot be evaluated, for a row with several matches, for
 /// a row that the table does not allow, and for an append-only table. Returns `SchemaMismatch` for values that a
-/// column cannot store. Also returns `CommitConflict`, `CommitStateUnknown`, `CorruptData`, and errors of the store.
+/// column cannot store. Also returns `CommitConflict`, `CommitStateUnknown`, `CorruptData`, and errors from the store.
 pub fn merge(
     base: &Snapshot,
     merge: &Merge,
@@ -166,7 +166,7 @@ pub fn merge(
     })
 }
 
-/// Returns a view of the table that has these columns, and the change that adds the missing ones to the table.
+/// Returns a view of the table that has these columns. Lets `change` add the columns that the table lacks.
 fn with_columns(
     base: &Snapshot,
     columns: Option<StructType>,

@@ -28,8 +28,8 @@ impl<'a> Sides<'a> {
         Self { scope, source, limits, widest: source.widest() }
     }
 
-    /// Divides pairs of a row of `target` and a row of the source into parts whose `columns` of the scope fit in one
-    /// batch.
+    /// Divides pairs of a row of `target` and a row of the source into parts. With the `columns` of the scope, each
+    /// part fits in one batch.
     pub(super) fn parts<'b>(
         &'b self,
         target: &'b RecordBatch,

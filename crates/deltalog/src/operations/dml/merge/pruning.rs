@@ -1,8 +1,8 @@
 //! Derives a condition that is true for every row of the table that has a match. It limits the files that a MERGE
 //! reads.
 //!
-//! - The condition lists the keys of the source or, if there are many, only compares with the least and the greatest
-//!   key. NaN is the greatest.
+//! - The condition lists the keys of the source. If there are too many, it only requires a value between the least and
+//!   the greatest key. NaN is greater than all other keys.
 //! - If rows without a match matter as well, the condition is always true, so all rows are read.
 
 use std::sync::Arc;
@@ -89,7 +89,8 @@ fn of_keys(equality: &Equality) -> Result<Vec<Predicate>> {
     }])
 }
 
-/// The distinct keys of rows, sorted. If there are many keys, or they are large, only the least and the greatest key.
+/// The distinct keys of rows, sorted. If there are too many keys, or if they are too large, only the least and the
+/// greatest key are kept.
 struct FewKeys {
     keys: ArrayRef,
     are_all: bool,
@@ -114,7 +115,7 @@ impl FewKeys {
         Ok(Self { keys: take(&sorted, &rows, None).map_err(unsorted)?, are_all })
     }
 
-    /// Returns the keys that occur in either of the two sets.
+    /// Returns the union of the two sets of keys.
     fn and(&self, other: &Self, most_bytes: usize) -> Result<Self> {
         let both = concat(&[self.keys.as_ref(), other.keys.as_ref()]).map_err(unsorted)?;
         let both = Self::of(&both, most_bytes)?;

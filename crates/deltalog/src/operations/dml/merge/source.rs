@@ -17,8 +17,8 @@ use crate::write::fit;
 /// The maximum number of small batches. Taking rows touches all batches, which costs time for each batch.
 const MOST_SMALL: usize = 64;
 
-/// The number of rows and the number of bytes from which a batch is not small. Joining too many small batches results
-/// in a batch of ordinary size.
+/// A batch is small if it has fewer rows and fewer bytes than this. Joining [`MOST_SMALL`] small batches results in a
+/// batch of ordinary size.
 const SMALL: (usize, usize) = (8192, 512 << 10);
 
 fn is_small(batch: &RecordBatch) -> bool {
@@ -46,7 +46,7 @@ impl MergeSource {
         // The number of small batches at the end of the list.
         let mut small = 0;
         for batch in batches {
-            // The arrays of a table have 32-bit offsets, which suffice for pieces of a few rows.
+            // The arrays of a table have 32-bit offsets, so a large batch is divided into pieces.
             for piece in BatchBytes::default().pieces(&batch?) {
                 source.add(fit(&piece, &source.schema)?)?;
                 small = if source.batches.last().is_some_and(is_small) { small + 1 } else { 0 };

@@ -39,7 +39,7 @@ pub(super) struct ClonedFiles {
     pub(super) metrics: CloneMetrics,
     /// The data files that are copied.
     copies: Vec<DataCopy>,
-    /// The files with deletion vectors that are copied.
+    /// The deletion vector files that are copied.
     vectors: Vec<Copy>,
 }
 
@@ -68,7 +68,7 @@ impl ClonedFiles {
     /// Copies nothing yet.
     ///
     /// # Errors
-    /// Returns `CorruptLog`, and errors of the store. Returns `Unsupported` for files of the source outside of the
+    /// Returns `CorruptLog`, and errors from the store. Returns `Unsupported` for files of the source outside of the
     /// roots that the caller has allowed.
     pub(super) fn of(
         source: &Snapshot,
@@ -189,8 +189,8 @@ impl ClonedFiles {
         copy_all(source, target, &all)
     }
 
-    /// Makes sure that the data files which the engine has copied exist and are durable. Then copies the files with
-    /// deletion vectors, which the engine does not copy.
+    /// Makes sure that the data files which the engine has copied exist and are durable. Then copies the deletion
+    /// vector files, which the engine does not copy.
     ///
     /// # Errors
     /// Returns the same errors as [`Storage::sync_reported`] and [`copy_all`].
@@ -203,8 +203,8 @@ impl ClonedFiles {
         }
     }
 
-    /// Renames the copies in the plan to the names that the engine has chosen, which are given by their unique parts,
-    /// in order.
+    /// Gives the copies in the plan the names that the engine has chosen. `unique` are the unique parts of these names,
+    /// in the order of the copies.
     ///
     /// # Errors
     /// Returns `CorruptLog` if an action is invalid, which cannot happen because the actions were made by this
@@ -232,7 +232,7 @@ impl ClonedFiles {
     }
 }
 
-/// Creates the file actions of a clone.
+/// A builder of the file actions of a clone.
 struct Making<'a> {
     source: &'a Snapshot,
     way: Way,
@@ -240,7 +240,7 @@ struct Making<'a> {
     /// The files of the target that are copies, by the table id and path of the original.
     copied: HashMap<(String, String), Add>,
     copies: Vec<DataCopy>,
-    /// For each file with deletion vectors that is copied, its new id.
+    /// The new id of each deletion vector file that is copied.
     vector_ids: HashMap<LogPath, Uuid>,
     vectors: Vec<Copy>,
 }

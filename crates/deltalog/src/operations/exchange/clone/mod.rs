@@ -58,7 +58,7 @@ pub struct CloneRequest {
     pub properties: BTreeMap<String, String>,
     /// Whether to return only the metrics of the clone, without copying files or making a commit.
     pub dry_run: bool,
-    /// The name of the source that the commit records; `None` for its location.
+    /// The name of the source that the commit records. If it is `None`, the commit records the location of the source.
     pub source_name: Option<String>,
     /// Additional fields of the commit, such as user metadata.
     pub operation: Operation,

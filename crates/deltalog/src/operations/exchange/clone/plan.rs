@@ -12,7 +12,7 @@
 //!   states. This process must also find the copies in the table's location.
 //! - If the engine fails, its copies are found by the mark, because the engine does not report the copies of
 //!   abandoned attempts.
-//! - Files with deletion vectors are small, and this process always copies them itself.
+//! - Deletion vector files are small, and this process always copies them itself.
 
 use super::files::{ClonedFiles, DataCopy, Way};
 use super::marked::delete_marked;

@@ -39,12 +39,12 @@ pub(super) struct ClonedTable {
 }
 
 impl ClonedTable {
-    /// Returns the protocol, metadata and metadata domains of a clone of `source`, which replaces `base` if that is
-    /// given.
+    /// Returns the protocol, metadata and metadata domains of a clone of `source`. If `base` is given, the clone
+    /// replaces it.
     ///
     /// # Errors
     /// Returns `InvalidArgument` for properties that the table cannot have, `Unsupported` if it could not be written,
-    /// `CorruptLog`, and errors of the store.
+    /// `CorruptLog`, and errors from the store.
     pub(super) fn of(
         source: &Snapshot,
         base: Option<&Snapshot>,
@@ -100,8 +100,8 @@ impl ClonedTable {
     }
 }
 
-/// Returns the changes that turn the metadata domains of `base` into those which the clone of `source` has. Domains
-/// of users that only `base` has are kept.
+/// Returns the metadata domains that the clone of `source` must set or remove when it replaces `base`. Domains of users
+/// that only `base` has are kept.
 fn domains(source: &Snapshot, base: Option<&Snapshot>) -> Result<Vec<DomainMetadata>> {
     let wanted = source.domain_metadata()?;
     let found = base.map(Snapshot::domain_metadata).transpose()?.unwrap_or_default();

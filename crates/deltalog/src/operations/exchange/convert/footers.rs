@@ -58,7 +58,8 @@ struct Shared {
 }
 
 impl Footers<'_> {
-    /// Returns the columns of the files, the columns that all files have, and the `add` actions of the files.
+    /// Returns the merged columns of the files, the names of the columns that all files have, and the `add` actions of
+    /// the files.
     ///
     /// # Errors
     /// Returns the same errors as [`super::plan_conversion`].
@@ -97,7 +98,7 @@ impl Footers<'_> {
         let reader = self.storage.open_file(&file.path)?;
         if reader.size() != file.size {
             return Err(Error::corrupt_data(format!(
-                "the file has {} bytes, and {} were expected",
+                "the file has {} bytes, but {} were expected",
                 reader.size(),
                 file.size
             ))
@@ -142,7 +143,7 @@ impl Footers<'_> {
         let both = columns.fields().iter().find(|field| self.partition_by.field(&field.name).is_some());
         if let Some(both) = both {
             return Err(Error::schema_mismatch(format!(
-                "the partition column '{}' is a column of the file, too",
+                "the partition column '{}' is also a column of the file",
                 both.name
             ))
             .with_hint(

@@ -55,7 +55,7 @@ pub(super) fn read(storage: &Storage, files: impl RecordBatchReader) -> Result<L
                 }
             };
             if !seen.insert(path.clone()) {
-                return Err(Error::invalid_argument("the list of files has a file twice").at_path(path));
+                return Err(Error::invalid_argument("the list of files names a file twice").at_path(path));
             }
             let values = columns.partition_values(row).map_err(|error| error.at_path(&path))?;
             let partition = *numbers.entry(values).or_insert_with_key(|values| {

@@ -28,7 +28,7 @@ const STREAM_LOG: &str = "_spark_metadata";
 ///
 /// # Errors
 /// Returns `InvalidArgument` for a directory that contains a table, and for a directory whose name looks like a
-/// partition but is not one. Also returns errors of the store.
+/// partition but is not one. Also returns errors from the store.
 pub(super) fn find<'a>(
     storage: &Storage,
     columns: impl Iterator<Item = &'a str>,
@@ -72,10 +72,10 @@ pub(super) fn find<'a>(
     })?;
     if is_stream.into_inner() {
         return Err(Error::invalid_argument(format!(
-            "a stream has written the directory, and its log ({STREAM_LOG}) says which of the files count"
+            "a Spark stream wrote this directory, and only its log ({STREAM_LOG}) shows which files are valid"
         ))
         .with_hint(format!(
-            "pass the files that count as a list, or delete {STREAM_LOG} if all of them do"
+            "pass the valid files as a list, or delete {STREAM_LOG} if all files are valid"
         )));
     }
     let mut tables = tables.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -2,10 +2,10 @@
 //! Log Entries", "Add File and Remove File".)
 //!
 //! ```text
-//!   walk of the directory ─┐
-//!                          ├──► files ──► partition columns, their types and values
-//!   list of the caller ────┘     │
-//!                                └─ footers, in parallel ──► schema, statistics ──► version 0
+//!   directory walk ─┐
+//!                   ├──► files ──► partition columns, their types and values
+//!    caller's list ─┘     │
+//!                         └─ footers, in parallel ──► schema, statistics ──► version 0
 //! ```
 //!
 //! | file | what it does |
@@ -82,8 +82,8 @@ const COLUMNS: [(&str, FileColumn); 5] = [
 /// The maximum number of paths that an error message lists.
 const NAMED: usize = 10;
 
-/// Finds the files below the root of `storage`, and reads their footers. Makes no commit, which
-/// [`Conversion::commit`] does. Returns `None` if a table exists and the mode is `Ignore`.
+/// Finds the files below the root of `storage`, and reads their footers. Does not commit yet; call
+/// [`Conversion::commit`] to make the commit. Returns `None` if a table exists and the mode is `Ignore`.
 ///
 /// ```
 /// use deltalog::{ConvertRequest, Environment, Snapshot, Storage, plan_conversion};
@@ -109,7 +109,7 @@ const NAMED: usize = 10;
 /// partition columns do not match the directories, or if a value does not have its column's type. Returns
 /// `SchemaMismatch` if the files have columns of different types, columns that the request does not name, or columns
 /// that no table can have. Returns `CorruptData` for a file that is not Parquet, and `Unsupported` for a type or
-/// property that cannot be converted. Also returns errors of the store.
+/// property that cannot be converted. Also returns errors from the store.
 pub fn plan_conversion(
     storage: &Storage,
     request: ConvertRequest,
@@ -191,7 +191,7 @@ fn plan(storage: &Storage, request: ConvertRequest, environment: &Environment) -
 }
 
 fn exists() -> Error {
-    Error::new(ErrorKind::TableAlreadyExists, "the directory is a Delta table already")
+    Error::new(ErrorKind::TableAlreadyExists, "the directory is already a Delta table")
         .with_hint("there is nothing to convert; the mode 'ignore' leaves the table as it is")
 }
 
@@ -281,7 +281,7 @@ impl Conversion {
     /// `Ignore`.
     ///
     /// # Errors
-    /// Returns `TableAlreadyExists`, `CommitStateUnknown`, and errors of the store. After any error except
+    /// Returns `TableAlreadyExists`, `CommitStateUnknown`, and errors from the store. After any error except
     /// `CommitStateUnknown`, nothing has been committed.
     pub fn commit(&self) -> Result<Option<Committed>> {
         let Self { storage, table, operation, .. } = self;

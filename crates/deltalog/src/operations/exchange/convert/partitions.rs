@@ -97,8 +97,8 @@ impl Partitions {
         Ok(Self { all, columns })
     }
 
-    /// Returns the partition columns with their types, and the values of each partition. If no columns are `given`,
-    /// the types are inferred.
+    /// Returns the partition columns with their types, and the values of each partition. If `given` is `None`, the
+    /// types are inferred.
     ///
     /// # Errors
     /// Returns `InvalidArgument` if the given columns differ from the columns of the files, and for values that do
@@ -121,7 +121,7 @@ impl Partitions {
         let is_timestamp = |field: &StructField| field.data_type == PrimitiveType::Timestamp.into();
         let zone = ZoneClock::named(time_zone);
         if zone.is_none() && columns.fields().iter().any(is_timestamp) {
-            return Err(Error::invalid_argument(format!("the time zone '{time_zone}' is not known"))
+            return Err(Error::invalid_argument(format!("the time zone '{time_zone}' is unknown"))
                 .with_hint("use the name of a region, such as Europe/Berlin, or an offset, such as +02:00"));
         }
         let mut all = vec![Vec::with_capacity(columns.fields().len()); self.all.len()];

@@ -34,9 +34,10 @@ impl std::fmt::Debug for ConvertSource {
 pub struct ConvertRequest {
     /// The source of the files.
     pub source: ConvertSource,
-    /// The partition columns and their types. If `None`, the columns are taken from directory names. Their types are
-    /// taken from the struct in the list of files, or inferred from the values as Spark does: integer, long, decimal
-    /// without fraction, double, timestamp, date, or otherwise string.
+    /// The partition columns and their types. If `None`, the columns are taken from directory names, or from the list
+    /// of files. Their types are the types of the list's struct fields. If there is no struct, the types are inferred
+    /// from the values as Spark does: integer, long, decimal without fraction, double, timestamp, date, or otherwise
+    /// string.
     pub partition_by: Option<StructType>,
     /// The other columns of the table, if they are known, for example from a catalog. Files may lack some of these
     /// columns, which are then NULL, but must not have additional columns. If `None`, the columns are taken from the
@@ -105,7 +106,7 @@ impl ConvertRequest {
             .is_some_and(|mode| !mode.trim().eq_ignore_ascii_case("none"));
         if is_mapped || IcebergCompat::is_asked_for(property) {
             return Err(Error::unsupported(
-                "a conversion cannot map columns: the files have the names that they have",
+                "a conversion cannot map columns: the files keep their column names",
             )
             .with_hint("set delta.columnMapping.mode, or the compatibility with Iceberg, afterwards"));
         }

@@ -80,7 +80,7 @@ fn check_counted(fragments: &[Fragment], spec: &TableWriteSpec) -> Result<Vec<(S
         let lane = counted.lane;
         if let Some(other) = lanes.iter().find(|other| other.of() != lane.of()) {
             return Err(Error::invalid_argument(format!(
-                "one fragment belongs to a task of {}, and another one to a task of {}, so that they may have the \
+                "one fragment was written by one of {} tasks, and another by one of {} tasks, so both may contain the \
                  same values of identity columns",
                 lane.of(),
                 other.of()
@@ -149,7 +149,7 @@ fn added(file: &FragmentFile, spec: &TableWriteSpec) -> Result<Add> {
     })
 }
 
-/// Refuses partition values unless they are exactly for the table's partition columns.
+/// Refuses partition values unless there is exactly one valid value for each of the table's partition columns.
 fn check_partition_values(add: &Add, spec: &TableWriteSpec) -> Result<()> {
     let columns = spec.physical_partition_columns();
     if !add.partition_values.keys().all(|name| columns.contains(name))
@@ -186,7 +186,8 @@ fn check_place(decoded: &str, directory: &str, add: &Add, spec: &TableWriteSpec)
     Err(Error::invalid_argument("a fragment has other partition values than the directory of its file"))
 }
 
-/// Compares the files with the files in the store. Returns the paths of all other files in the write's directory.
+/// Checks that the files of the fragments exist in the store, with the sizes that the fragments state. Returns the
+/// paths of all other files in the write's directory.
 fn compare_with_store(
     storage: &Storage,
     directory: &str,

@@ -68,9 +68,9 @@ impl Fragment {
     pub fn from_json(json: &str) -> Result<Self> {
         check_format(json, "a fragment of a write", Self::FORMAT)?;
         serde_json::from_str(json).map_err(|error| {
-            Error::invalid_argument("the text is not a fragment of a write")
+            Error::invalid_argument("the string is not a serialized Fragment")
                 .with_source(error)
-                .with_hint("pass what to_json has returned")
+                .with_hint("pass a string that Fragment.to_json returned")
         })
     }
 

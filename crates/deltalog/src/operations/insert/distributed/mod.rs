@@ -128,7 +128,7 @@ impl DistributedWrite {
     /// # Errors
     /// Returns `InvalidArgument` for a fragment of another write, and for one that was changed after the worker made
     /// it. Returns `FileNotFound` for a file that does not exist, `CorruptData` for a file with a different size, and
-    /// errors of the store.
+    /// errors from the store.
     pub fn check(&self, fragments: &[Fragment]) -> Result<CheckedFragments> {
         check::check(self.pending.storage(), self.pending.spec(), self.task.directory(), fragments)
             .map_err(|error| error.in_table(self.pending.storage().url()))
@@ -157,7 +157,7 @@ impl DistributedWrite {
     /// should be stopped first. Files that they write afterwards belong to no version, and VACUUM removes them.
     ///
     /// # Errors
-    /// Returns errors of the store, but only after trying to delete every file. The call can then be repeated.
+    /// Returns errors from the store, but only after trying to delete every file. The call can then be repeated.
     pub fn abort(&self) -> Result<()> {
         delete_files(self.pending.storage(), self.task.directory())
     }
@@ -176,7 +176,7 @@ pub(crate) fn delete_unnamed(storage: &Storage, directory: &str, unnamed: &[Stri
 /// Deletes the files of a write that was not committed. `directory` is the directory that contains them.
 ///
 /// # Errors
-/// Returns errors of the store, but only after trying to delete every file.
+/// Returns errors from the store, but only after trying to delete every file.
 #[doc(hidden)]
 pub fn delete_files(storage: &Storage, directory: &str) -> Result<()> {
     let files = storage.list_after(directory, "")?;

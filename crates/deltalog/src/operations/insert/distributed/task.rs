@@ -15,8 +15,8 @@ use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
 
 use super::fragment::Fragment;
 
-/// A description of a write for the processes that write its files: schema, partition columns, rules, statistics and
-/// file sizes, derived from the table's protocol and metadata. It contains no credentials.
+/// A description of a write for the processes that write its files: schema, partition columns, rules, file sizes, and
+/// the columns with statistics. It is derived from the table's protocol and metadata, and contains no credentials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WriteTask {
@@ -54,7 +54,7 @@ impl WriteTask {
         }
     }
 
-    /// Returns the task with the number `number`, counted from 0, of `of` tasks in total.
+    /// Returns this task with the number `number`, counted from 0, out of `of` tasks.
     ///
     /// The number determines which values of identity columns the task assigns, so that no two tasks assign the same
     /// value. All tasks of a write must be numbered with the same `of`. At most one fragment per number can be
@@ -72,11 +72,11 @@ impl WriteTask {
     /// # Errors
     /// Returns `InvalidArgument` for any other string, including one from another version of this crate.
     pub fn from_json(json: &str) -> Result<Self> {
-        check_format(json, "a task of a write", Fragment::FORMAT)?;
+        check_format(json, "a write task", Fragment::FORMAT)?;
         serde_json::from_str(json).map_err(|error| {
-            Error::invalid_argument("the text is not a task of a write")
+            Error::invalid_argument("the string is not a serialized WriteTask")
                 .with_source(error)
-                .with_hint("pass what to_json has returned")
+                .with_hint("pass a string that WriteTask.to_json returned")
         })
     }
 

@@ -3,11 +3,12 @@
 //! | state of the file in the newest version | what happens |
 //! | --- | --- |
 //! | unchanged | it is added again, with the new statistics |
-//! | added again with the same rows, for example with row ids | the same, with its newest action |
-//! | other rows are deleted, the size differs, or it was removed | it is left out |
+//! | added again, with the same rows | its newest action is added, with the new statistics |
+//! | removed, or its deletion vector, size or base row id differs | it is left out |
 //!
 //! A transaction conflicts with a commit that removes one of its files, changes the deletion vector of one, or adds
-//! one again. Each attempt is therefore based on a version whose files have been compared.
+//! one again. After such a conflict, the files are compared with a newer version, and the next attempt is based on
+//! that version.
 
 use super::compute::Computed;
 use super::{RecomputeMetrics, RecomputeRequest};
@@ -24,8 +25,9 @@ use crate::upkeep::Lost;
 /// files.
 const MOST_ATTEMPTS: u32 = 1_000;
 
-/// The operation that an error names if another writer has added a file of the batch again.
-const ADDED_AGAIN: &str = "had statistics computed by another writer";
+/// The end of the error message "… added files that …" for a conflict with a writer that has added a file of the batch
+/// again.
+const ADDED_AGAIN: &str = "this operation computes statistics for as well";
 
 /// Commits batches of files with new statistics.
 pub(super) struct Committer<'a> {
@@ -55,7 +57,7 @@ impl<'a> Committer<'a> {
     /// to commit.
     ///
     /// # Errors
-    /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store.
+    /// Returns `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors from the store.
     pub(super) fn commit(
         &mut self,
         files: Vec<Computed>,
@@ -84,8 +86,11 @@ impl<'a> Committer<'a> {
             metrics.given_up_files += (before - pending.len()) as u64;
         }
         Err(base.located(
-            Error::new(ErrorKind::CommitConflict, "other writers change the same files all the time")
-                .with_hint("compute the statistics when fewer statements change the table"),
+            Error::new(
+                ErrorKind::CommitConflict,
+                "other writers changed the same files during every attempt",
+            )
+            .with_hint("compute the statistics when fewer statements change the table"),
         ))
     }
 
@@ -127,7 +132,8 @@ fn reconciled(base: &Snapshot, pending: Vec<Pending>) -> Result<Vec<Pending>> {
     let mut kept = Vec::with_capacity(pending.len());
     for Pending { file, .. } in pending {
         let Some(current) = found.remove(&resolver.parse(&file.add.path)?) else { continue };
-        // If row ids were assigned since, they rely on the number of rows that the action stated.
+        // If row ids were assigned since, their number was taken from the old statistics, which the new statistics may
+        // contradict.
         let is_same = current.deletion_vector == file.add.deletion_vector
             && current.size == file.add.size
             && current.base_row_id == file.add.base_row_id;

@@ -74,8 +74,8 @@ impl Computed {
     }
 }
 
-/// Returns the columns of a file that have the same ids as the table's columns, including the structs, arrays and
-/// maps around them. If a column of the table has no id, neither must the column of the file.
+/// Returns those `columns` that the file contains with the same ids as the table. The ids of the structs around a
+/// column must be the same as well. If a column has no id in the table, its id in the file does not matter.
 fn with_ids<'a>(
     columns: &'a [Column],
     file: &'a Type,
@@ -92,7 +92,8 @@ fn with_ids<'a>(
     })
 }
 
-/// Returns whether a column of a file, and the part of it at the path `rest`, have the same ids as `in_table`.
+/// Returns whether `in_file`, a column of a file, has the same id as the table's column `in_table`, and so do all
+/// fields on the path `rest` inside of them.
 fn has_ids(in_file: &Type, in_table: &Field, rest: &[String]) -> bool {
     let info = in_file.get_basic_info();
     let is_same = match in_table.metadata().get(PARQUET_FIELD_ID_META_KEY) {
@@ -132,7 +133,7 @@ impl<'a> Computer<'a> {
     ///
     /// # Errors
     /// Returns `FileNotFound`, `CorruptData` for a file that cannot be read, `Unsupported` for encodings that are not
-    /// implemented, and errors of the store.
+    /// implemented, and errors from the store.
     pub(super) fn compute(&self, file: &ListedFile) -> Result<Computed> {
         self.try_compute(file).map_err(|error| self.base.located(error.at_path(&file.add.path)))
     }
@@ -145,10 +146,10 @@ impl<'a> Computer<'a> {
         let recorded = old.as_ref().and_then(StatsTree::rows);
         if rows < 0 || recorded.is_some_and(|recorded| recorded != rows && add.base_row_id.is_some()) {
             return Err(Error::corrupt_data(format!(
-                "the footer has {rows} rows, but the statistics, which determine the ids of the rows, have {}",
+                "the footer has {rows} rows, but the statistics have {}, and the row ids depend on this number",
                 recorded.unwrap_or_default()
             ))
-            .with_hint("write the rows of the file to a new one"));
+            .with_hint("rewrite the file's rows to a new file"));
         }
         let has_vector = add.deletion_vector.is_some();
         // The existing statistics of other columns are kept if they describe the same rows.
@@ -160,7 +161,8 @@ impl<'a> Computer<'a> {
         }
         let mut is_own = stats.is_own() || stats.has_no_columns();
         if !has_vector {
-            // If columns have ids, a scan finds them by id, because another column may have the same name.
+            // If columns have ids, a scan finds them by id. A column of the file with the same name but another id is
+            // a different column, so its statistics are not used.
             let fields = self.base.mapped_schema().physical_arrow().fields();
             let root = footer.file_metadata().schema_descr().root_schema();
             let known = with_ids(&self.columns, root, fields);

@@ -12,8 +12,9 @@
 //! - A file keeps its path, deletion vector, tags, row ids and clustering. "When an `add` action is encountered for a
 //!   logical file that is already present in the table, statistics and other information from the latest version
 //!   should replace that from any previous version." `dataChange` is false, so that readers of changes see no change.
-//! - A file that another writer has removed must not return, and neither must an old deletion vector. Therefore a
-//!   commit that removes one of the files is a conflict, and trying again does not resolve it.
+//! - A file that another writer has removed must not return, and neither must an old deletion vector. A commit that
+//!   removes one of the files or changes its deletion vector is therefore a conflict. The next attempt leaves this
+//!   file out.
 //! - The operation does not fail because of concurrent commits that add, delete or move rows. It fails if the
 //!   protocol, the metadata or the clustering columns change.
 //! - Statistics cover all indexed columns (`delta.dataSkippingStatsColumns`, `delta.dataSkippingNumIndexedCols`, and
@@ -118,7 +119,7 @@ pub struct RecomputeMetrics {
 /// files per commit is 0. Returns `Unsupported` for a table that cannot be written, and for files with encodings that
 /// are not implemented. Returns `FileNotFound`, and `CorruptData` for a file that cannot be read, or whose number of
 /// rows differs from the number on which row tracking relies. Returns `CommitConflict` if another writer has changed
-/// the protocol or the metadata. Also returns `CommitStateUnknown`, `CorruptLog`, and errors of the store. Earlier
+/// the protocol or the metadata. Also returns `CommitStateUnknown`, `CorruptLog`, and errors from the store. Earlier
 /// commits remain.
 pub fn recompute_statistics(
     base: &Snapshot,

@@ -12,9 +12,8 @@
 //!   overwrites, DML), whether this process or an engine has written the files. It does not follow an OPTIMIZE, so a
 //!   compaction never starts another compaction.
 //! - It is completed before the call returns, and not in the background. Otherwise, the next overwrite or UPDATE in
-//!   the same program could conflict with the compaction after the previous write. The JVM connector does the same.
-//!   If another handle was opened before the write, a statement on it that rewrites the compacted files still
-//!   conflicts.
+//!   the same program could conflict with the compaction after the previous write. The JVM connector does the same. A
+//!   statement on a handle that was opened before the write still conflicts if it rewrites the compacted files.
 //! - It never makes the write fail: an error, even a conflict with another writer, is logged as a warning. The small
 //!   files then remain, and the next write tries again.
 //! - Its work is limited by the number of partitions and by the size of the files ([`AutoCompaction`]). Small files

@@ -2,7 +2,7 @@
 //!
 //! | question | the session's setting | default |
 //! | --- | --- | --- |
-//! | requested? | `enabled` | `delta.autoOptimize` is `true`, or `delta.autoOptimize.autoCompact` is not `false` |
+//! | requested? | `enabled` | whether `delta.autoOptimize` or `delta.autoOptimize.autoCompact` requests it |
 //! | the target size | `target_size` | the table's target size |
 //! | the size below which files are small | `small_size` | half of the target size |
 

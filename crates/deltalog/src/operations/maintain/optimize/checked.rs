@@ -31,7 +31,7 @@ impl BinRewriter<'_> {
     /// Reads the new files of a bin and compares their rows with the rows of the old files, if the check was requested.
     ///
     /// # Errors
-    /// Returns `CorruptData` if the rows differ, and errors of the store.
+    /// Returns `CorruptData` if the rows differ, and errors from the store.
     pub(super) fn checked(
         &self,
         files: &[ListedFile],
@@ -42,7 +42,8 @@ impl BinRewriter<'_> {
         let found = self.sum_of(files, &written.new).and_then(|after| match before == after {
             true => Ok(written),
             false => Err(Error::corrupt_data(format!(
-                "the {} rows that were read are not the {} rows of the new files; they were not committed",
+                "the new files do not contain the same rows as the old files ({} rows were read, {} were written); \
+                 nothing was committed",
                 before.rows, after.rows
             ))
             .with_hint("the table is unchanged: check the memory and the disks for faults, and report this")),
@@ -130,7 +131,7 @@ mod tests {
             .unwrap();
         let error = rewriter.settle(rewriter.checked(&bin.files, &before, written)).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::CorruptData, "{error}");
-        assert!(error.to_string().contains("21 rows that were read are not the 20 rows"), "{error}");
+        assert!(error.to_string().contains("21 rows were read, 20 were written"), "{error}");
         assert_eq!(parquet_files(directory.path()), 2);
     }
 }

@@ -6,11 +6,12 @@
 //!   other cubes ─────────────────────────────────► stay
 //! ```
 //!
-//! - Without unclustered files, a run has nothing to do, so a second run does nothing.
+//! - A run orders rows only if there are unclustered files, unless it is a run for all files. A second run therefore
+//!   has nothing to do.
 //! - Existing cubes take part in order of size, beginning with the smallest, as long as their total size is at most
-//!   twice the size of the unclustered files. At most three times the added bytes are therefore written. Cubes up to
-//!   the size of [`FEW_FILES`] files, and at most [`LITTLE`] bytes, always take part; otherwise each small append
-//!   would remain a small file.
+//!   twice the size of the unclustered files. At most three times the added bytes are therefore written. Small cubes
+//!   take part even if they exceed this limit, up to a total size of [`FEW_FILES`] files but at most [`LITTLE`] bytes.
+//!   Otherwise, each small append would remain a small file.
 //! - A cube is finished when it reaches two thirds of the maximum size of a cube. With the default, this is the same
 //!   size as in the JVM implementation, 100 GiB, so both agree on which cubes are finished. Unlike this crate, the
 //!   JVM implementation orders all unfinished cubes in each run.
@@ -38,10 +39,10 @@ use crate::operations::rewrite::{ListedFile, visit_files};
 use crate::protocol::TableFeature;
 use crate::snapshot::Snapshot;
 
-/// The size, in files of the target size, up to which clustered files always take part.
+/// The total size, in files of the target size, up to which the smallest cubes always take part.
 const FEW_FILES: u64 = 8;
 
-/// The maximum total size in bytes of clustered files that always take part.
+/// The maximum of that total size, in bytes.
 const LITTLE: u64 = 1 << 30;
 
 /// The default for the maximum size of a cube, which is the same as in the JVM implementation.
@@ -72,7 +73,7 @@ struct Found {
     files: u64,
 }
 
-/// The files of a cube. If the cube is finished, only its files with many deleted rows.
+/// The files of a cube. If the cube is finished, `files` contains only the files with many deleted rows.
 #[derive(Default)]
 struct CubeFiles {
     files: Vec<ListedFile>,
@@ -96,7 +97,7 @@ impl Clustering {
     /// Plans which files of `base` are combined into new cubes.
     ///
     /// # Errors
-    /// `CorruptLog`, and errors of the store.
+    /// `CorruptLog`, and errors from the store.
     pub(super) fn plan(&self, base: &Snapshot) -> Result<(Plan, ClusteringStats)> {
         let Found { mut unclustered, cubes, deleted, mut stats, files } = self.find(base)?;
         let (finished, mut open): (Vec<_>, Vec<_>) =

@@ -4,19 +4,19 @@
 //! | --- | --- |
 //! | unchanged | it is removed |
 //! | more rows are deleted | it is removed, and the new files get deletion vectors for these rows |
-//! | rows are no longer deleted | its bin is given up, because the new files lack these rows |
+//! | deleted rows were restored | its bin is given up, because the new files lack these rows |
 //! | it was removed | its bin is given up, because its rows were deleted or moved by another writer |
 //!
 //! - A concurrent transaction that deletes rows of an old file by a deletion vector, and commits later, can find the
 //!   moved rows: in a table with deletion vectors, the `remove` action of the old file records where they are
 //!   ([`crate::commit::row_moves`]).
-//! - A transaction conflicts with a commit that removes one of its files, or changes the deletion vector of one. Each
-//!   attempt is therefore based on a version whose files have been compared.
+//! - A transaction conflicts with a commit that removes one of its files, or changes the deletion vector of one. After
+//!   such a conflict, the files are compared with a newer version, and the next attempt is based on that version.
 //! - A new file whose rows have all been deleted by other writers is not added.
 //! - If an engine has changed the order of the rows, it is asked for the new positions of rows that other writers
 //!   have deleted ([`super::search`]).
-//! - Deletion vectors that were written for a failed attempt are deleted. The new files of bins that are given up are
-//!   deleted as well, and so are, after the commit, new files that were not added.
+//! - Deletion vectors that were written for a failed attempt are deleted, and so are the new files of bins that are
+//!   given up. New files that were not added are deleted after the commit.
 
 use std::collections::HashMap;
 
@@ -66,8 +66,8 @@ struct Deleted {
     current: Vec<Add>,
     /// The positions of the deleted rows among all rows of the bin.
     numbers: RoaringTreemap,
-    /// The same rows as an engine identifies them, if an engine has ordered the bin: the number of the old file in
-    /// the batch, and the position in that file.
+    /// If an engine has ordered the bin, the same rows in the form in which the engine identifies them: the number of
+    /// the old file in the batch, and the position in that file.
     of_engine: Vec<(u32, u64)>,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Committer<'a> {
     /// Commits `bins`, and adds the result to `metrics`. Returns `None` if all bins had to be given up.
     ///
     /// # Errors
-    /// Returns `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store. The new files are then
+    /// Returns `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors from the store. The new files are then
     /// deleted, if it is certain that they are not part of the table.
     pub(super) fn commit(
         &mut self,
@@ -159,8 +159,11 @@ impl<'a> Committer<'a> {
             pending = kept;
         }
         Err(self.base.located(
-            Error::new(ErrorKind::CommitConflict, "other writers change the same files all the time")
-                .with_hint("run OPTIMIZE when fewer statements change the table"),
+            Error::new(
+                ErrorKind::CommitConflict,
+                "other writers changed the same files during every attempt",
+            )
+            .with_hint("run OPTIMIZE when fewer statements change the table"),
         ))
     }
 
@@ -252,9 +255,10 @@ impl<'a> Committer<'a> {
         Ok((kept, given_up))
     }
 
-    /// Returns the current actions of a bin's old files, which were `found` in the base, and the rows that were
-    /// deleted from them since. Returns `None` if the new files can no longer replace them. If an engine has ordered
-    /// the rows, at most `left` rows are returned.
+    /// Takes the current actions of a bin's old files from `found`, which has the actions in the base, and returns
+    /// them with the rows that were deleted from these files since. Returns `None` if the new files can no longer
+    /// replace the old files. If an engine has ordered the rows, subtracts the number of deleted rows from `left`, and
+    /// returns `None` if there are more than `left`.
     fn deleted(
         &self,
         bin: &Rewritten,
@@ -286,7 +290,7 @@ impl<'a> Committer<'a> {
             }
             current.push(now);
         }
-        // If the new files have no rows left, there is nothing to add.
+        // If other writers have deleted all rows of the bin, it is given up, because there is nothing to add.
         let is_empty = rows > 0 && numbers.len() >= rows;
         Ok((!is_empty).then_some(Deleted { current, numbers, of_engine }))
     }

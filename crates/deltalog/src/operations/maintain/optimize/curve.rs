@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   Z-order         0─1 4─5        Hilbert         0─1 14─15        the order of the cells of a grid of 4 × 4;
-//!                    ╱ ╱ ╱                           │ │            Hilbert's curve never jumps
+//!                    ╱ ╱ ╱                           │ │            a Hilbert curve never jumps
 //!                   2─3 6─7                        3─2 13─12
 //!                                                  │       │
 //!                   8─9 12─13                      4 7─8  11
@@ -11,9 +11,9 @@
 //!                   10─11 14─15                    5─6 9──10
 //! ```
 //!
-//! A file that contains one section of the curve therefore has only few values of each column. A section of the
-//! Z-order may consist of two parts of the grid that are far from each other; the bounds of its file then include
-//! everything between them.
+//! A file that contains one section of the curve therefore has only a few different values of each column. A section
+//! of the Z-order may consist of two parts of the grid that are far from each other; the bounds of its file then
+//! include everything between them.
 
 /// The maximum number of dimensions of a curve.
 pub(super) const MOST_DIMENSIONS: usize = 32;
@@ -22,7 +22,7 @@ pub(super) const MOST_DIMENSIONS: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Curve {
-    /// Hilbert's curve, on which each cell is a neighbor of the previous cell.
+    /// A Hilbert curve, on which each cell is a neighbor of the previous cell.
     #[default]
     Hilbert,
     /// The Z-order (Morton order), which interleaves the bits of all dimensions.
@@ -42,8 +42,8 @@ pub(super) fn bits(dimensions: usize) -> u32 {
 pub(super) struct Grid {
     curve: Curve,
     bits: u32,
-    /// For each byte, its bits spread out as in a position: from one bit to the next, the index grows by the number of
-    /// dimensions.
+    /// For each value of a byte, the same bits at their places in a position: bit `i` is moved to bit `i *
+    /// dimensions`.
     spread: Vec<u128>,
 }
 
@@ -57,8 +57,8 @@ impl Grid {
         Self { curve, bits: bits(dimensions), spread: (0..bytes).map(spread).collect() }
     }
 
-    /// Returns the position of a cell on the curve. Its coordinates have [`bits`] bits each, and the call overwrites
-    /// them.
+    /// Returns the position of a cell on the curve. Each of the cell's coordinates has [`bits`] bits. The call
+    /// overwrites the coordinates.
     pub(super) fn place(&self, cell: &mut [u32]) -> u128 {
         if self.curve == Curve::Hilbert {
             transpose(cell, self.bits);
@@ -77,7 +77,7 @@ impl Grid {
     }
 }
 
-/// Replaces the coordinates of a cell by coordinates whose interleaved bits are its position on Hilbert's curve.
+/// Replaces the coordinates of a cell with coordinates whose interleaved bits are its position on a Hilbert curve.
 /// Algorithm: J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004), `AxestoTranspose`.
 fn transpose(cell: &mut [u32], bits: u32) {
     let [_, _, ..] = cell else { return };
@@ -85,8 +85,9 @@ fn transpose(cell: &mut [u32], bits: u32) {
     for bit in (1..bits).rev() {
         let below = (1 << bit) - 1;
         for at in 0..cell.len() {
-            // All bits of the mask are set in the upper half of the cube, and no bits in the lower half. The mask
-            // avoids a branch that could not be predicted, because half of the cells are in each half.
+            // The mask has all bits set for a cell in the upper half of the cube, and no bits for a cell in the lower
+            // half. It avoids a branch that the processor could not predict, because each half contains half of the
+            // cells.
             let is_upper = 0_u32.wrapping_sub(cell[at] >> bit & 1);
             let swapped = (cell[0] ^ cell[at]) & below & !is_upper;
             cell[0] ^= below & is_upper | swapped;

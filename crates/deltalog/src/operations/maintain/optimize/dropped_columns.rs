@@ -35,7 +35,7 @@ impl<'a> DroppedColumns<'a> {
     /// Returns for each of `files` whether it contains columns that the schema lacks.
     ///
     /// # Errors
-    /// Returns `FileNotFound`, `CorruptData` for a file that is not Parquet, and errors of the store.
+    /// Returns `FileNotFound`, `CorruptData` for a file that is not Parquet, and errors from the store.
     pub(super) fn find(&self, files: &[ListedFile]) -> Result<Vec<bool>> {
         parallel::each(files, FOOTER_THREADS, |file| {
             self.has_others(file).map_err(|error| self.snapshot.located(error.at_path(&file.add.path)))

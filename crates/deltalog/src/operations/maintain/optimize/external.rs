@@ -1,9 +1,9 @@
 //! An OPTIMIZE whose files are written by the tasks of an engine, such as Spark on its executors.
 //!
 //! ```text
-//!   OptimizePlan ── files(batch) ──► the engine reads the files of a bin, and writes their rows: in the order in which
-//!        ▲          outputs(batch)   they are to one new file, or along a curve to as many as the plan says
-//!        │          ordering               │ each task reports: its new file, and how many rows of each old one it has
+//!   OptimizePlan ── files(batch) ──► the engine reads the files of a bin, and writes their rows: to one new file in
+//!        ▲          outputs(batch)   the old order, or along a curve to the planned number of new files
+//!        │          ordering               │ each task reports its new file, and how many rows come from each old file
 //!        └──────── commit_reported ◄───────┘
 //! ```
 //!
@@ -29,7 +29,7 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::write::{Reported, TableWriteSpec, partition_directory};
 
-/// The plan of an OPTIMIZE. This process carries it out, or an engine does so batch by batch.
+/// The plan of an OPTIMIZE. Either this process carries it out, or an engine does, batch by batch.
 pub struct OptimizePlan {
     pub(super) base: Snapshot,
     pub(super) request: OptimizeRequest,
@@ -74,15 +74,15 @@ pub struct EngineOrdering<'a> {
 
 /// The information that an engine reports after ordering rows, in addition to the reports of its tasks.
 pub struct OrderedByEngine<'a> {
-    /// The number of rows in each old file, as the engine counted them beforehand. The same number must have been
-    /// shuffled.
+    /// The number of rows in each old file, as the engine counted them beforehand. The tasks must have written the
+    /// same numbers of rows.
     pub counted: &'a [u64],
     /// Returns the positions of rows in the new files.
     pub locate: &'a mut Locate<'a>,
 }
 
 impl OptimizePlan {
-    /// Returns whether there are files that an engine can write.
+    /// Returns whether an engine may write the files, which is not the case for a dry run.
     pub fn is_for_engines(&self) -> bool {
         !self.request.dry_run
     }
@@ -144,8 +144,9 @@ impl OptimizePlan {
     /// ordered rows, `ordered` contains additional information.
     ///
     /// # Errors
-    /// Returns `CorruptData` for a report that does not match the plan, and the errors of commits of
-    /// [`super::optimize`]. The new files are then deleted, unless they may be part of the table.
+    /// Returns `InvalidArgument` for a dry run, `CorruptData` for a report that does not match the plan, and the
+    /// errors that [`super::optimize`] returns for a commit. The new files are then deleted, unless they may be part
+    /// of the table.
     pub fn commit_reported<'a>(
         &'a mut self,
         batch: usize,

@@ -1,4 +1,4 @@
-//! The metrics of an OPTIMIZE, which its commits and its result contain under the names that the JVM connector uses.
+//! The metrics of an OPTIMIZE. Its commits record them under the names that the JVM connector uses.
 
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ pub struct OptimizeMetrics {
     pub added: FileSizes,
     /// The old files.
     pub removed: FileSizes,
-    /// Whether rows were ordered along a curve.
+    /// Whether rows were ordered by the columns of the request ([`OptimizeRequest::z_order`]).
     pub is_z_order: bool,
     /// The metrics of clustering, if the table is clustered.
     pub clustering: Option<ClusteringStats>,
@@ -98,11 +98,12 @@ pub struct OptimizeMetrics {
     pub considered_files: u64,
     /// The number of partitions that have new files.
     pub partitions: u64,
-    /// The number of new files that were planned.
+    /// The number of bins that were planned. A bin is a group of old files that are rewritten together. It becomes one
+    /// new file, or several files if its rows are ordered.
     pub bins: u64,
     /// The number of commits that were planned.
     pub batches: u64,
-    /// The number of planned new files that were given up, because another writer had removed their rows.
+    /// The number of bins that were given up because of changes that other writers made to their files.
     pub given_up: u64,
     /// The number of deletion vectors that the old files had.
     pub removed_vectors: u64,

@@ -17,25 +17,25 @@
 //!   position of a row in the new file can therefore be computed from its position in the old file ([`moved`]). Rows
 //!   that other writers delete by deletion vectors, while files are being written, can thus be deleted in the new
 //!   files as well.
-//! - With Z-order, the rows of a partition are ordered along a curve through the values of some columns
-//!   ([`ordered`]), so that scans can skip files by the statistics of each of these columns. The new order is
-//!   recorded here or reported by an engine, so deletion vectors can be carried over in this case too. A second run
-//!   rewrites all files again.
+//! - With Z-order, the rows of a partition are ordered along a curve through the values of some columns ([`ordered`]),
+//!   so that scans can skip files by the statistics of each of these columns. This crate records the new order of the
+//!   rows, or an engine reports it, so deletion vectors can be carried over in this case too. A second run rewrites
+//!   all files again.
 //! - The operation does not fail because of concurrent commits that add, delete or move rows. It fails if the
 //!   protocol, the metadata or the clustering columns change.
 //! - The size of each commit is limited. If the operation fails later, earlier commits remain.
 //! - A file of three quarters of the target size is large enough. A smaller file is chosen only together with another
 //!   file that fits into the same new file, or because of its deleted rows. A second run therefore usually has
 //!   nothing to do, unless the new files became much smaller than the old files together.
-//! - In a clustered table, new files are ordered along Hilbert's curve through the clustering columns, together with
-//!   a few of the files that were clustered before ([`clustered`]). Files that another implementation has clustered
-//!   (`clusteringProvider`) are not rewritten, because mixing their rows would undo its work.
+//! - In a clustered table, the rows of unclustered files are ordered along a Hilbert curve through the clustering
+//!   columns, together with the rows of some clustered files ([`clustered`]). Files that another implementation has
+//!   clustered (`clusteringProvider`) are not rewritten, because mixing their rows would undo its work.
 //! - An engine may write the files of a batch, and report how many rows of each old file it has copied ([`external`],
 //!   [`reported`]).
 //!
-//! REORG … APPLY (PURGE) rewrites other files in the same way ([`OptimizeRequest::purges`]): files with deletion
-//! vectors, and files whose footers contain columns that were dropped. A second run only reads footers and finds
-//! nothing to do. Clustered files are rewritten one by one.
+//! REORG … APPLY (PURGE) chooses the files to rewrite by other rules ([`OptimizeRequest::purges`]): files with
+//! deletion vectors, and files whose footers contain columns that were dropped. A second run only reads footers and
+//! finds nothing to do. Clustered files are rewritten one by one.
 
 mod bins;
 mod checked;
@@ -92,20 +92,20 @@ pub struct OptimizeRequest {
     /// The curve for ordering rows.
     pub curve: Curve,
     /// The maximum size of new files in bytes, estimated from the sizes of the old files. Files smaller than three
-    /// quarters of it are chosen. `None` for the table's setting (`delta.targetFileSize`, or 128 MiB).
+    /// quarters of it are chosen. With `None`, the table's setting applies (`delta.targetFileSize`, or 128 MiB).
     pub target_size: Option<u64>,
     /// Whether to cluster all files of a clustered table by its current columns, and not only new files (`OPTIMIZE …
     /// FULL`). Files of cubes that are already large enough are not rewritten.
     pub full: bool,
     /// The maximum size in bytes of the files of a clustered table that are ordered together as one cube. A cube is
-    /// finished when it reaches two thirds of this size. `None` for 150 GiB, as in the JVM implementation. Rows of a
-    /// cube that do not fit in memory are written to a temporary file.
+    /// finished when it reaches two thirds of this size. With `None`, the size is 150 GiB, as in the JVM
+    /// implementation. Rows of a cube that do not fit in memory are written to a temporary file.
     pub cube_size: Option<u64>,
     /// The share of deleted rows at which a file is rewritten, regardless of its size.
     pub most_deleted: f64,
-    /// Whether to choose files because they contain more than the rows of the table: deleted rows, or values of
-    /// columns that the schema no longer has. Their sizes do not matter. This is `REORG … APPLY (PURGE)`. It reads
-    /// the footers of all files without deletion vectors.
+    /// Whether to rewrite the files with data that is no longer part of the table: deleted rows, or columns that the
+    /// schema no longer has. The sizes of the files do not matter. This is `REORG … APPLY (PURGE)`. It reads the
+    /// footers of all files without deletion vectors.
     pub purges: bool,
     /// The size in bytes of the old files that one commit replaces.
     pub bytes_of_a_commit: u64,
@@ -159,12 +159,12 @@ pub struct Optimized {
 ///
 /// # Errors
 /// Returns `InvalidArgument` for a predicate that reads other columns than partition columns, for invalid sizes, and
-/// for order columns that do not exist, are partition columns, or have no statistics; also for a clustered table that
-/// should be ordered by other columns, and for `full` on a table that is not clustered. Returns `Unsupported` for a
-/// table that cannot be written, and `CommitConflict` if another writer has changed the protocol, the metadata or the
-/// clustering columns. Returns `Unavailable` or `PermissionDenied` if rows that do not fit in memory cannot be
-/// written to a temporary file. Also returns `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the
-/// store. Earlier commits remain.
+/// for order columns that do not exist, are partition columns, or have no statistics. Also returns it for order
+/// columns if the table is clustered, and for `full` if it is not. Returns `Unsupported` for a table that cannot be
+/// written, and `CommitConflict` if another writer has changed the protocol, the metadata or the clustering columns.
+/// Returns `Unavailable` or `PermissionDenied` if rows that do not fit in memory cannot be written to a temporary
+/// file. Also returns `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors from the store. Earlier commits
+/// remain.
 pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environment) -> Result<Optimized> {
     plan_optimize(base, request, environment)?.execute()
 }
@@ -183,17 +183,17 @@ pub fn plan_optimize(
     let spec = TableWriteSpec::of(base).map_err(located)?;
     let target = request.target_size.unwrap_or(spec.target_file_size());
     let cube_size = request.cube_size.unwrap_or(clustered::CUBE_SIZE);
-    if target == 0
-        || cube_size == 0
-        || request.bytes_of_a_commit == 0
-        || !(0.0..=1.0).contains(&request.most_deleted)
-    {
+    let sizes =
+        [("target_size", target), ("cube_size", cube_size), ("bytes_of_a_commit", request.bytes_of_a_commit)];
+    if let Some((name, _)) = sizes.into_iter().find(|(_, size)| *size == 0) {
+        let error = Error::invalid_argument(format!("{name} is 0"));
         return Err(located(
-            Error::invalid_argument(
-                "a size of files, cubes or commits is 0, or the share of deleted rows is not from 0 to 1",
-            )
-            .with_hint("leave the size out to use the table's own"),
+            error.with_hint("pass a size of at least 1 byte, or leave it out to use the default"),
         ));
+    }
+    if !(0.0..=1.0).contains(&request.most_deleted) {
+        let text = format!("most_deleted is {}, which is not between 0 and 1", request.most_deleted);
+        return Err(located(Error::invalid_argument(text).with_hint("pass a share between 0 and 1")));
     }
     if request.purges && !request.z_order.is_empty() {
         return Err(located(
@@ -284,7 +284,7 @@ fn clustering(
     let is_other = request.purges || !request.z_order.is_empty();
     if request.full && (columns.is_empty() || is_other) {
         return Err(Error::invalid_argument(match is_other {
-            true => "a purge, and an order by columns, do not cluster rows",
+            true => "OPTIMIZE FULL clusters rows, which a purge or a Z-order does not do",
             false => "the table has no clustering columns, by which all files could be clustered",
         })
         .with_hint("run OPTIMIZE without FULL, or choose columns by ALTER TABLE … CLUSTER BY first"));

@@ -1,11 +1,11 @@
 //! Finds the new positions of rows after their files were rewritten.
 //!
 //! ```text
-//!   old files    a: 0 1 x 3      b: 0 x x 3        x: deleted when the files were written again
+//!   old files    a: 0 1 x 3      b: 0 x x 3        x: was already deleted before the rewrite
 //!   number          0 1   2         3     4        the other rows, file after file
 //!
-//!   new file        0 1   2         3     4        if they stay in this order
-//!   new files    c: 3 0   1      d: 4 2            the numbers of their rows, if they do not
+//!   new file        0 1   2         3     4        if the rows stay in this order
+//!   new files    c: 3 0   1      d: 4 2            the numbers of the rows, if their order changes
 //! ```
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -65,8 +65,8 @@ const FEW: usize = 1 << 10;
 const AT_ONCE: usize = 1 << 16;
 
 impl RowOrder {
-    /// Returns the positions that rows, given by their numbers, have in the new files: a set of positions for each
-    /// file. `None` means that only an engine knows them. The new files have the given numbers of rows.
+    /// Returns the positions in the new files of the rows with the numbers `rows`, as a set for each file. `files` has
+    /// the number of rows in each new file. Returns `None` if only an engine knows the positions.
     ///
     /// # Errors
     /// `Unavailable` if the temporary file cannot be read.
@@ -99,8 +99,8 @@ impl RowOrder {
     }
 }
 
-/// Finds the file that contains each of a list of rows. The rows are given by ascending numbers that count through
-/// all files.
+/// Finds the file and the position of each given row. Rows are numbered across all files, file after file, and must be
+/// given in ascending order.
 struct FilePlaces<'a> {
     files: &'a [u64],
     file: usize,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   the columns of all rows ── sample ──► boundaries of ranks
-//!   all rows ── place on the curve ──► sorted, in a temporary file if need be ──► files with as many rows each
+//!   all rows ── place on the curve ──► sorted, in a temporary file if need be ──► files with equal numbers of rows
 //! ```
 //!
 //! - The rows are read twice. At any time, memory contains at most the rows that fit into the budget, and one block
@@ -109,7 +109,7 @@ impl BinRewriter<'_> {
     /// Writes the rows of a bin to files, in the order of the curve.
     ///
     /// # Errors
-    /// Returns `CorruptData`, errors of the store, and `Unavailable` or `PermissionDenied` if rows that do not fit in
+    /// Returns `CorruptData`, errors from the store, and `Unavailable` or `PermissionDenied` if rows that do not fit in
     /// memory cannot be written to a temporary file.
     pub(super) fn order(&self, bin: &Bin, ordering: &Ordering, memory: usize) -> Result<Rewritten> {
         let places = self.sample(bin, ordering)?.places(ordering.curve);

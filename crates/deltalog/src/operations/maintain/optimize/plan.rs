@@ -88,7 +88,7 @@ impl Plan {
     ///
     /// # Errors
     /// Returns `InvalidArgument` for a predicate that reads other columns than partition columns, or that cannot be
-    /// evaluated; `CorruptLog`; `CorruptData` for a file that is not Parquet; and errors of the store.
+    /// evaluated; `CorruptLog`; `CorruptData` for a file that is not Parquet; and errors from the store.
     pub(super) fn of(
         base: &Snapshot,
         predicate: Option<&Predicate>,
@@ -104,8 +104,8 @@ impl Plan {
         let mut bins = Vec::new();
         visit_files(base, predicate, |batch, files| {
             let mut unknown = Vec::new();
-            // Files that another implementation has clustered are not rewritten, because mixing their rows would undo
-            // its work.
+            // A purge rewrites each clustered file on its own, because mixing its rows with rows of other files would
+            // undo the clustering.
             let mut choose = |listed: ListedFile| match &listed.add.clustering_provider {
                 Some(_) if matches!(choice, Choice::Purged) => {
                     bins.push(Bin { files: vec![listed], order: BinOrder::Kept });
@@ -164,8 +164,8 @@ impl Plan {
     }
 }
 
-/// Returns whether the rows of a file may be mixed with rows of other files: if the file is not clustered, or if the
-/// table is no longer clustered.
+/// Returns whether the rows of a file may be mixed with rows of other files: if the file is not clustered, or if it
+/// belongs to the provider `liquid` and the table is no longer clustered.
 fn can_join(add: &Add, is_clustered: bool) -> bool {
     match &add.clustering_provider {
         None => true,
@@ -191,7 +191,8 @@ pub(super) fn deleted_rows(add: &Add) -> u64 {
     add.deletion_vector.as_ref().map_or(0, |vector| u64::try_from(vector.cardinality).unwrap_or_default())
 }
 
-/// Returns the share of a file's rows that are deleted. If there are no statistics, a large share is assumed.
+/// Returns the share of a file's rows that are deleted. If some are deleted and the total number is not known, returns
+/// 1.
 fn deleted_share(add: &Add) -> f64 {
     match (deleted_rows(add), add.stats.as_deref().and_then(num_records)) {
         (0, _) => 0.0,

@@ -1,7 +1,7 @@
 //! Ranks the values of a column, based on a random sample of the rows.
 //!
 //! ```text
-//!   sample of a column, sorted     a a a a b d d e │ f f g k k k l z       boundaries: one value of each 2^-bits of it
+//!   sample of a column, sorted     a a a a b d d e │ f f g k k k l z       boundaries divide it into 2^bits parts
 //!   rank of a value                how many boundaries are below it, and half of those that are equal to it
 //! ```
 //!
@@ -62,7 +62,8 @@ struct RankedColumn {
 
 /// The values at which the rank changes, in ascending order.
 struct Boundaries {
-    /// The first bytes of each value, which usually suffice to distinguish the values. They are adjacent in memory.
+    /// The first bytes of each value, which usually suffice to distinguish the values. They are adjacent in memory,
+    /// which makes searching faster.
     first: Vec<u64>,
     values: Vec<Box<[u8]>>,
 }
@@ -200,7 +201,7 @@ fn first(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// Replaces all NaNs of floating-point numbers by the NaN that is greater than all numbers, as in Spark. Returns
+/// Replaces all NaNs of floating-point numbers with the NaN that is greater than all numbers, as in Spark. Returns
 /// other values unchanged.
 fn with_one_nan(values: ArrayRef) -> ArrayRef {
     match values.data_type() {

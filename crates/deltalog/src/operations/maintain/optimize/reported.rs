@@ -59,7 +59,8 @@ impl OptimizePlan {
         Ok(rewritten)
     }
 
-    /// Returns the bin with number `number` and its new files. `numbers` are the numbers of its old files.
+    /// Checks the output of the tasks of the bin with the number `number`, and returns the rewritten bin. `files` are
+    /// the numbers of its old files in the batch.
     fn written_bin(
         &self,
         bin: &Bin,
@@ -77,7 +78,8 @@ impl OptimizePlan {
                 let file = usize::try_from(file).unwrap_or(usize::MAX);
                 if !(next..files.end).contains(&file) {
                     return Err(faulty(format!(
-                        "a task of bin {number} has read rows of the file {file}, which is not next in that bin"
+                        "a task of bin {number} reported rows of the file {file}, which is not in that bin or is out \
+                         of order"
                     )));
                 }
                 next = file + 1;

@@ -27,8 +27,8 @@ use crate::write::{DataWriter, Overflow, TableWriteSpec, WriteOptions};
 /// The total memory of all writers, in bytes.
 const MEMORY: usize = 256 << 20;
 
-/// The maximum number of bins that are ordered at the same time. The more memory each bin has, the fewer sorted runs
-/// it needs.
+/// The maximum number of bins that are ordered at the same time. It is low because a bin with more memory needs fewer
+/// sorted runs.
 const MOST_ORDERED: usize = 2;
 
 /// The maximum size of a file that is read completely, and the maximum total size of files that are read at once.
@@ -110,7 +110,7 @@ impl<'a> BinRewriter<'a> {
     /// Writes the bins of a batch.
     ///
     /// # Errors
-    /// Returns `CorruptData`, and errors of the store. All new files have then been deleted.
+    /// Returns `CorruptData`, and errors from the store. All new files have then been deleted.
     pub(super) fn rewrite(&self, bins: &[Bin]) -> Result<Vec<Rewritten>> {
         // A single writer already encodes on all cores. Additional threads only fill the pauses between files.
         let most = if self.ordering.is_some() { MOST_ORDERED } else { usize::MAX };
@@ -169,7 +169,7 @@ impl<'a> BinRewriter<'a> {
             // If the writer has created more than one file, the positions of rows are unknown.
             return Err(self
                 .base
-                .located(Error::corrupt_data("the rows of a partition did not become one file")));
+                .located(Error::corrupt_data("the rows of a bin were not written to exactly one file")));
         }
         Ok(added.map(|add| NewFile { add: Add { data_change: false, ..add }, rows }))
     }

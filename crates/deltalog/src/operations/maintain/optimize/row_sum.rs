@@ -50,7 +50,7 @@ impl RowSum {
     }
 }
 
-/// Replaces maps by lists of their entries, at any depth.
+/// Replaces maps with lists of their entries, at any depth.
 fn without_maps(values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     if !has_maps(values.data_type()) {
         return Ok(Arc::clone(values));

@@ -1,7 +1,7 @@
 //! Finds the positions of rows in new files that an engine has ordered.
 //!
-//! - An answer of the engine takes minutes. The engine is therefore asked once per attempt, for the rows of all bins
-//!   together, and only for rows that it has not located before.
+//! - The engine needs minutes to answer. It is therefore asked once per attempt, for the rows of all bins together,
+//!   and only for rows that it has not located before.
 //! - A bin is given up if the engine cannot locate its rows, if the engine was asked too often, or if there are too
 //!   many rows to locate.
 
@@ -41,7 +41,7 @@ impl<'a> RowSearch<'a> {
         Self { locate, ..Self::none() }
     }
 
-    /// Asks for the positions of rows.
+    /// Asks the engine for the positions of those `rows` that are not known yet, unless it was asked too often.
     ///
     /// # Errors
     /// Returns `CorruptData` for an answer with a different number of rows, and errors of the engine.
@@ -63,8 +63,8 @@ impl<'a> RowSearch<'a> {
         Ok(())
     }
 
-    /// Returns the positions of a bin's rows that were found: a set for each of its new files, which have the given
-    /// numbers of rows. Returns `None` if not all rows were found.
+    /// Returns the positions of `rows` in the new files of a bin, as a set for each file. `files` has the number of
+    /// rows in each new file. Returns `None` if not all rows were found.
     ///
     /// # Errors
     /// Returns `CorruptData` if rows cannot have the reported positions.
@@ -91,8 +91,8 @@ impl<'a> RowSearch<'a> {
 
 fn wrong() -> Error {
     Error::corrupt_data(
-        "an engine has placed rows that other writers deleted where they cannot be; nothing of this batch \
-         was committed",
+        "the engine reported impossible positions for rows that other writers deleted; nothing of this batch was \
+         committed",
     )
 }
 

@@ -1,7 +1,7 @@
 //! Compacts the small files of some partitions, up to a maximum total size.
 //! `crate::operations::maintain::auto_compaction` uses it.
 //!
-//! - Files that other implementations have clustered are not rewritten, as in every OPTIMIZE.
+//! - Clustered files are not rewritten, whatever implementation clustered them.
 //! - Partitions with the largest number of small files are compacted first.
 
 use std::cmp::Reverse;
@@ -41,7 +41,7 @@ pub(crate) struct SmallFiles {
     pub(crate) least_files: u64,
     /// The maximum number of partitions that are compacted.
     pub(crate) most_partitions: usize,
-    /// The maximum total size of the compacted files. It may be exceeded by the files of the first new file.
+    /// The maximum total size of the compacted files. The files that become the first new file may exceed it.
     pub(crate) most_bytes: u64,
 }
 
@@ -102,7 +102,7 @@ fn plan(base: &Snapshot, touched: &[Add], small: &SmallFiles) -> Result<(Vec<Bin
 /// Returns the unclustered files of less than `small_size` bytes in the partitions of the files `touched`.
 ///
 /// # Errors
-/// `CorruptLog`, and errors of the store.
+/// `CorruptLog`, and errors from the store.
 fn small_files(
     base: &Snapshot,
     touched: &[Add],

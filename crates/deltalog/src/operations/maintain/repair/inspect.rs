@@ -45,7 +45,7 @@ impl<'a> Inspector<'a> {
     /// Returns the problems of a file.
     ///
     /// # Errors
-    /// Returns `CorruptLog`, `Unsupported` for a file in another store, and errors of the store.
+    /// Returns `CorruptLog`, `Unsupported` for a file in another store, and errors from the store.
     pub(super) fn inspect(&self, file: &ListedFile) -> Result<Vec<Finding>> {
         self.try_inspect(file).map_err(|error| self.snapshot.located(error.at_path(&file.add.path)))
     }
@@ -84,7 +84,8 @@ impl<'a> Inspector<'a> {
         Ok(found)
     }
 
-    /// Returns the footer of an existing file, if footers are checked and this one can be read.
+    /// Returns the footer of an existing file. Returns `None` if footers are not checked, or if the footer cannot be
+    /// read. In the latter case, the problem is added to `found`.
     fn footer(&self, file: &ListedFile, found: &mut Vec<Finding>) -> Result<Option<ParquetMetaData>> {
         if self.level == CheckLevel::Files {
             return Ok(None);
@@ -127,8 +128,8 @@ impl<'a> Inspector<'a> {
             Ok(_) => Ok(None),
             Err(error) => match error.kind() {
                 ErrorKind::FileNotFound => Ok(Some(Finding::of_error(FileProblem::MissingVector, &error))),
-                // The store has answered requests before, so `Unsupported` can only mean the version of the deletion
-                // vector's format.
+                // A vector in an unsupported store is refused above, so `Unsupported` can only mean that the version
+                // of the deletion vector's format is not supported.
                 ErrorKind::CorruptData | ErrorKind::CorruptLog | ErrorKind::Unsupported => {
                     Ok(Some(Finding::of_error(FileProblem::DamagedVector, &error)))
                 }

@@ -1,4 +1,5 @@
-//! FSCK: checks whether the files of a version exist and match the log, and removes files that do not from the table.
+//! FSCK: checks whether the files of a version exist and match the log. On request, removes missing and damaged files
+//! from the table.
 //! (Protocol: "Add File and Remove File", "Deletion Vectors", "Per-file Statistics".)
 //!
 //! ```text
@@ -12,13 +13,13 @@
 //!
 //! - A file counts as missing only if the store says that it does not exist. If a request fails for another reason,
 //!   that is an error, and nothing is committed.
-//! - Nothing is deleted in the store. Files to which no action refers are only reported; VACUUM deletes them.
-//! - If a file's deletion vector cannot be read, it is not known which of its rows are deleted, and without the
-//!   vector, deleted rows would return. A repair refuses to remove such a file, unless the caller agrees to lose its
-//!   other rows.
-//! - A repair removes rows from the table (`dataChange` is true), so that readers of changes notice it. It is not
-//!   known which rows these were, so a change data feed cannot be read for that version. A table that is append-only
-//!   is not repaired (protocol, "Append-only Tables").
+//! - Nothing is deleted in the store. Unreferenced files are only reported; VACUUM deletes them.
+//! - If a file's deletion vector cannot be read, it is not known which of the file's rows are deleted. Without the
+//!   vector, these rows would return; without the file, its other rows would be lost. A repair therefore fails if
+//!   there is such a file, unless the caller agrees to lose all rows of the file.
+//! - A repair removes rows from the table, so `dataChange` is true, and readers of changes notice it. It is not known
+//!   which rows these were, so a change data feed cannot be read for that version. An append-only table is not
+//!   repaired (protocol, "Append-only Tables").
 //! - The repair depends on the files that it removes. It conflicts with another commit that removes one of them or
 //!   changes its deletion vector. Rows that other writers add do not matter.
 //! - Several files are checked concurrently. Only the sizes of the files and the problems are kept in memory.
@@ -63,12 +64,13 @@ const NAMED: usize = 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub enum CheckLevel {
-    /// Checks whether data files and files with deletion vectors exist, and the sizes of data files.
+    /// Checks whether data files and the files of deletion vectors exist, and whether data files have the sizes in the
+    /// log.
     Files,
-    /// Also checks the footers of data files, their numbers of rows, and deletion vectors.
+    /// Also checks the footers of data files, the numbers of rows in them, and the contents of deletion vectors.
     #[default]
     Footers,
-    /// Also reads all rows, and checks whether the statistics are bounds for them.
+    /// Also reads all rows, and checks whether they contradict the statistics.
     Rows,
 }
 
@@ -81,7 +83,7 @@ pub struct FileCheck {
     stored: Stored,
 }
 
-/// Checks the files of a version, and looks for files to which no action of the log refers.
+/// Checks the files of a version, and looks for unreferenced files ([`FileProblem::UnreferencedFile`]).
 ///
 /// ```
 /// use deltalog::{CheckLevel, Snapshot, check_files};
@@ -97,8 +99,8 @@ pub struct FileCheck {
 /// ```
 ///
 /// # Errors
-/// Returns `CorruptLog`; `Unsupported` for files outside of the table that the caller has not allowed and, at the
-/// level of rows, for encodings that are not implemented; and errors of the store.
+/// Returns `CorruptLog`, `Unsupported` for files outside of the table that the caller has not allowed, and errors of
+/// the store.
 pub fn check_files(snapshot: &Snapshot, level: CheckLevel) -> Result<FileCheck> {
     let located = |error: Error| snapshot.located(error);
     let stored = Stored::of(snapshot).map_err(located)?;
@@ -135,14 +137,14 @@ impl FileCheck {
         report::schema()
     }
 
-    /// Returns one row for each problem, and one for each file to which no action refers:
+    /// Returns one row for each problem, and one for each unreferenced file. Columns:
     ///
     /// - `path: Utf8`, as in [`ListColumn::Path`](crate::ListColumn::Path);
     /// - `problem: Utf8`, the name of a [`FileProblem`], and `detail: Utf8`;
-    /// - `partition_values: Map<Utf8, Utf8>`, the values as the log spells them, by column name; NULL for a file to
-    ///   which no action refers;
-    /// - `size: Int64` and `modification_time: Timestamp(ms, UTC)`, from the log or, if no action refers to the file,
-    ///   from the store;
+    /// - `partition_values: Map<Utf8, Utf8>`, the values as the log spells them, by column name; NULL for an
+    ///   unreferenced file;
+    /// - `size: Int64` and `modification_time: Timestamp(ms, UTC)`, from the log or, for an unreferenced file, from
+    ///   the store;
     /// - `num_rows: Int64`, the number of rows in the file that are not deleted, if the log states it.
     ///
     /// # Errors
@@ -152,15 +154,15 @@ impl FileCheck {
     }
 }
 
-/// A request to remove files that cannot be read from the table.
+/// A request to remove unreadable files from the table.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RepairRequest {
     /// Whether to remove existing files that cannot be read as Parquet, in addition to missing files. This requires
     /// reading footers and deletion vectors.
     pub removes_damaged: bool,
-    /// Whether to remove files, with all their rows, whose deletion vectors are missing or do not match them.
-    /// Otherwise such a file is an error.
+    /// Whether to remove files whose deletion vectors are missing, damaged, or do not match them. All rows of these
+    /// files are then lost. Otherwise, such a file is an error.
     pub drops_files_without_vectors: bool,
     /// Whether to make no commit, and only return the files that would be removed.
     pub dry_run: bool,
@@ -186,7 +188,7 @@ pub struct Repaired {
 pub struct RepairedFile {
     /// The path, as in [`ListColumn::Path`](crate::ListColumn::Path).
     pub path: String,
-    /// The path of the file with its deletion vector.
+    /// The path of the file that contains its deletion vector; `None` if there is no such file.
     pub vector_path: Option<String>,
     /// Whether the data file is missing.
     pub is_missing: bool,
@@ -210,7 +212,7 @@ pub struct RepairMetrics {
     pub removed_rows: u64,
     /// The number of missing files.
     pub missing_files: u64,
-    /// The number of files whose deletion vectors are missing or do not match them.
+    /// The number of removed files whose deletion vectors are missing, damaged, or do not match them.
     pub files_without_vectors: u64,
 }
 
@@ -221,7 +223,7 @@ pub struct RepairMetrics {
 /// Returns `InvalidArgument` for a table that is append-only, and `Unsupported` for a table that cannot be written.
 /// Returns `FileNotFound` or `CorruptData` for files whose deletion vectors cannot be read, unless the request allows
 /// dropping them. Returns `CommitConflict` if another writer has removed one of the files. Also returns
-/// `CommitStateUnknown`, `CorruptLog`, and errors of the store.
+/// `CommitStateUnknown`, `CorruptLog`, and errors from the store.
 pub fn repair(base: &Snapshot, request: RepairRequest, environment: &Environment) -> Result<Repaired> {
     let base = &base.refresh()?;
     ensure_writable(base.protocol(), base.metadata()).map_err(|error| base.located(error))?;
@@ -282,14 +284,14 @@ impl<'a> Plan<'a> {
             Error::new(
                 kind,
                 format!(
-                    "the table cannot be repaired: which rows of {count} of its files are deleted is not known, \
-                     because their deletion vectors cannot be read: {}{more}",
+                    "the table cannot be repaired: the deletion vectors of {count} of its files cannot be read, so it \
+                     is not known which rows of these files are deleted: {}{more}",
                     named.join(", ")
                 ),
             )
             .with_hint(
-                "bring the files of the vectors back, or restore an earlier version; or drop these files with all of \
-                 their rows (drop_files_without_vectors)",
+                "restore the deletion vector files, or restore an earlier version of the table; or remove these files \
+                 with all of their rows (drop_files_without_vectors)",
             ),
         ))
     }

@@ -12,8 +12,8 @@ pub enum FileProblem {
     WrongSize,
     /// The data file cannot be read as Parquet.
     DamagedFile,
-    /// The data file is of a kind that this version of the crate cannot read, for example encrypted. It may be
-    /// intact.
+    /// The data file uses a feature of Parquet that this version of the crate cannot read, such as encryption. It may
+    /// be intact.
     UnsupportedFile,
     /// The number of rows in the data file differs from the number in its statistics.
     WrongRowCount,
@@ -23,7 +23,7 @@ pub enum FileProblem {
     DamagedVector,
     /// The statistics in the log exclude rows that the file contains, so a query may miss these rows.
     WrongStatistics,
-    /// No action in the log refers to the file.
+    /// The newest version neither contains the file nor records its removal. Older versions may still need it.
     UnreferencedFile,
 }
 

@@ -16,6 +16,10 @@ use crate::operations::rewrite::ListedFile;
 use crate::protocol::PartitionValues;
 use crate::snapshot::Snapshot;
 
+/// Describes the problem of a file that neither the newest version nor its tombstones refer to.
+const UNREFERENCED: &str =
+    "the newest version neither contains it nor records its removal: VACUUM deletes it when it is old enough";
+
 /// A file of the log that has at least one problem.
 #[derive(Debug)]
 pub(super) struct FaultyFile {
@@ -81,7 +85,7 @@ pub(super) fn batch(check: &FileCheck) -> Result<RecordBatch> {
     for file in &check.stored.unreferenced {
         paths.append_value(&file.name);
         problems.append_value(FileProblem::UnreferencedFile.name());
-        details.append_value("no action of the log names it: VACUUM deletes it when it is old enough");
+        details.append_value(UNREFERENCED);
         partitions.append(false).map_err(failed)?;
         sizes.append_value(number(file.size));
         times.append_value(file.modified_ms);

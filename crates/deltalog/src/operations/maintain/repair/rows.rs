@@ -21,14 +21,14 @@ use crate::scan::{DataFile, FileRows, RowScan, StatisticsColumns};
 use crate::snapshot::Snapshot;
 use crate::values::stats::{StatsBounds, leaf_columns, num_records};
 
-/// Reads the rows of files of a version.
+/// Compares the rows in the files of a version with the statistics.
 pub(super) struct RowCheck {
     scan: RowScan,
     columns: Vec<ColumnPath>,
     statistics: StatisticsColumns,
 }
 
-/// The statistics of a column in one file, and the observations about its rows so far.
+/// The statistics of a column in one file; `None` for statistics that are not known.
 struct Column<'a> {
     path: &'a ColumnPath,
     min: Option<ArrayRef>,
@@ -51,11 +51,11 @@ impl RowCheck {
         Ok(Self { scan: RowScan::of(snapshot)?.with_threads(1), columns, statistics })
     }
 
-    /// Reads a file and compares its rows with its statistics. Ignores its deletion vector if that does not match the
-    /// file.
+    /// Reads a file and compares its rows with its statistics. If the deletion vector does not match the file
+    /// (`vector_fits`), only checks whether all rows can be read, including deleted rows.
     ///
     /// # Errors
-    /// Returns errors of the store.
+    /// Returns errors from the store.
     pub(super) fn check(&self, add: &Add, file: &DataFile, vector_fits: bool) -> Result<Option<Finding>> {
         let mut file = file.clone();
         if !vector_fits {
@@ -135,7 +135,7 @@ fn leaf(batch: &RecordBatch, path: &[String]) -> Option<ArrayRef> {
     Some(arrow::array::make_array(data))
 }
 
-/// Removes NaN from the values and replaces -0.0 by 0.0, so that they can be compared like ordinary numbers.
+/// Replaces NaN with NULL and -0.0 with 0.0, so that the values can be compared like ordinary numbers.
 fn ordered(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
         DataType::Float32 => Arc::new(

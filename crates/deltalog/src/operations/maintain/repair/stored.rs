@@ -1,11 +1,14 @@
 //! The files in a store, which are found by listing the table's directory once.
 //!
-//! - For each file that the listing does not contain, the store is asked individually. Such files are outside of the
-//!   directory or behind links, or were left out of the listing. A file is missing only if the store answers that it
-//!   does not exist, and not if a directory is not mounted.
-//! - The log is read before the listing, and newer commits are read after it. If a file is in the listing but no
-//!   action refers to it, it does not belong to any version that the log still has, unless it is still being written.
-//! - Only commits refer to change data files, so these files are not searched for.
+//! - If the listing does not contain a file of the log, the store is asked for this file alone. The file may be
+//!   outside of the table's directory, behind a link, or hidden from the listing. It counts as missing only if the
+//!   store answers that it does not exist. If an allowed directory outside of the table does not exist, that is an
+//!   error instead, because the directory may just not be mounted.
+//! - The log is read before the listing, and newer commits are read after it. A file is unreferenced if it is listed
+//!   but no live file and no recorded removal of these versions refers to it. Such a file may belong to a write that
+//!   is not committed yet, or to an old version, because checkpoints do not keep removals forever.
+//! - The directory of change data files is not listed, because the state of a version does not refer to these files.
+//!   Only commits do.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -34,7 +37,7 @@ impl Stored {
     /// Lists the table's directory.
     ///
     /// # Errors
-    /// Returns `CorruptLog`, and errors of the store.
+    /// Returns `CorruptLog`, and errors from the store.
     pub(super) fn of(snapshot: &Snapshot) -> Result<Self> {
         let storage = snapshot.storage();
         let newest = snapshot.refresh()?;
@@ -92,7 +95,7 @@ impl Stored {
                     root.display()
                 ),
             )
-            .with_hint("mount it, or bring it back: its files may only be unreachable, and not lost"));
+            .with_hint("mount or restore the directory: its files may be unreachable and not lost"));
         }
         Ok(found)
     }

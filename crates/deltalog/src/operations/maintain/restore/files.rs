@@ -55,7 +55,7 @@ impl FileChanges {
     /// Checks whether the added files exist in the store. If `may_ignore` is true, missing files are left out.
     ///
     /// # Errors
-    /// Returns `FileNotFound` for missing files, and errors of the store.
+    /// Returns `FileNotFound` for missing files, and errors from the store.
     pub(super) fn without_missing(mut self, earlier: &Snapshot, may_ignore: bool) -> Result<Self> {
         let mut missing = HashSet::new();
         let mut kept = Vec::with_capacity(self.adds.len());
@@ -104,8 +104,8 @@ impl FileChanges {
         Ok(self)
     }
 
-    /// Returns the same changes, for a table with row ids: the rows of added files that get new row ids are counted
-    /// exactly.
+    /// Returns the same changes for a table with row ids, with the exact number of rows of each added file that will
+    /// get new row ids.
     ///
     /// # Errors
     /// Returns the same errors as [`with_certain_counts`].
@@ -124,7 +124,7 @@ impl FileChanges {
     /// Refuses to add files that a VACUUM may still be deleting.
     ///
     /// # Errors
-    /// Returns `CommitConflict`, `CorruptLog`, and errors of the store.
+    /// Returns `CommitConflict`, `CorruptLog`, and errors from the store.
     pub(super) fn ensure_none_is_vacuumed(
         &self,
         base: &Snapshot,
@@ -158,8 +158,8 @@ impl FileChanges {
     }
 }
 
-/// Refuses to restore a version if row tracking was dropped and enabled again since. The same row ids were then
-/// assigned to different rows.
+/// Refuses to restore a version if row tracking was dropped and enabled again since. A file that is in both versions
+/// then has two different base row ids, and the old ids may now belong to other rows.
 fn ensure_same_row_ids(base: &Snapshot, earlier: &Snapshot) -> Result<()> {
     let ids = |snapshot: &Snapshot| -> Result<HashMap<String, i64>> {
         let columns = FileColumns::of(&[FileColumn::Path, FileColumn::BaseRowId]);

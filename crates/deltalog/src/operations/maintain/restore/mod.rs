@@ -3,7 +3,7 @@
 //! ```text
 //!   logical files of the newest version ──┬── not in the earlier one ──► removed
 //!   logical files of the earlier version ─┴── not in the newest one ───► looked for in the store, and added again
-//!   protocol, metadata and domains ──────────────────────────────────► as `table` says
+//!   protocol, metadata and domains ──────────────────────────────────► see `table`
 //! ```
 //!
 //! - Versions are compared by logical files: a data file together with its deletion vector (protocol, "Add File and
@@ -42,7 +42,7 @@ pub struct RestoreRequest {
     pub dry_run: bool,
     /// Additional fields of the commit, such as user metadata.
     pub operation: Operation,
-    /// The time that the caller has passed instead of a version, which the commit records.
+    /// The timestamp that the caller has passed instead of a version. The commit records it.
     pub timestamp: Option<String>,
 }
 
@@ -82,8 +82,9 @@ pub struct RestoreMetrics {
 /// # Errors
 /// Returns `InvalidArgument` if `earlier` is newer than `base`, if it is a version of another table, or if rows of an
 /// append-only table would be removed. Returns `FileNotFound`, with the names of the files, if files no longer exist.
-/// Returns `Unsupported` for a table that cannot be written, and `CommitConflict`, also for files that a VACUUM may
-/// still be deleting. Also returns `CommitStateUnknown`, `CorruptLog`, and errors of the store.
+/// Returns `Unsupported` for a table that cannot be written, and if row tracking was dropped since. Returns
+/// `CommitConflict` if another writer has committed, or if a VACUUM may still be deleting files of the version. Also
+/// returns `CommitStateUnknown`, `CorruptLog`, and errors from the store.
 pub fn restore(
     base: &Snapshot,
     earlier: &Snapshot,

@@ -45,7 +45,7 @@ pub(super) struct RestoredTable {
 impl RestoredTable {
     /// # Errors
     /// Returns `Unsupported` if the table could not be written after the commit, or if rows would get ids that other
-    /// rows had before. Also returns `CorruptLog`, and errors of the store.
+    /// rows had before. Also returns `CorruptLog`, and errors from the store.
     pub(super) fn of(base: &Snapshot, earlier: &Snapshot, allow_downgrade: bool) -> Result<Self> {
         let domains = domains(base, earlier)?;
         let protocol = match allow_downgrade {

@@ -34,7 +34,7 @@ struct Vacuum {
 /// Refuses to restore `files` of the version `earlier` if a VACUUM in the log of `base` may still be deleting them.
 ///
 /// # Errors
-/// Returns `CommitConflict`, `CorruptLog`, and errors of the store.
+/// Returns `CommitConflict`, `CorruptLog`, and errors from the store.
 pub(super) fn ensure_none_deletes(
     files: &[Vec<LogPath>],
     base: &Snapshot,
@@ -69,7 +69,7 @@ pub(super) fn ensure_none_deletes(
 }
 
 /// Returns the VACUUMs of the last [`LONGEST_VACUUM_MS`] after version `after` that have not recorded their end.
-/// Commits do not say which VACUUM has ended, so each end is assigned to the oldest VACUUM.
+/// Commits do not say which VACUUM has ended, so each end is assigned to the oldest VACUUM that is still open.
 fn unfinished(base: &Snapshot, after: u64, now_ms: i64) -> Result<Vec<Vacuum>> {
     let times = base.commit_times(Some(base.version()))?;
     let Some(first) = times.first_at_or_after(now_ms.saturating_sub(LONGEST_VACUUM_MS))? else {

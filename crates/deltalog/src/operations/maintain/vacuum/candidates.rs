@@ -1,4 +1,4 @@
-//! The list of files that a VACUUM may delete. Only this module decides which files are on the list.
+//! The list of files that a VACUUM may delete, and the rule by which files from a listing or an inventory are added.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -131,7 +131,7 @@ impl Candidates {
         found
     }
 
-    /// Completes the list. Leaves out the files for whose path `is_kept` returns true.
+    /// Completes the list. Leaves out the files if `is_kept` returns true for their paths.
     pub(super) fn finish(mut self, is_kept: Option<&dyn Fn(&str) -> bool>) -> Files {
         self.close();
         let Some(is_kept) = is_kept else { return Files(self.chunks) };

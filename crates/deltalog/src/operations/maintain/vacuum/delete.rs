@@ -2,10 +2,10 @@
 //!
 //! - Before each round, the newest version is read. A file that a commit has added since the plan is kept, regardless
 //!   of its age: RESTORE, a conversion or a clone may add files that existed before. All commits are read
-//!   individually, without using compactions or checkpoints: a file that one commit added and a later commit removed
-//!   is still needed by readers of the version in between.
+//!   individually, without using log compactions or checkpoints: a file that one commit added and a later commit
+//!   removed is still needed by readers of the version in between.
 //! - Before each round, the table is checked again as well: another writer may have increased the retention, upgraded
-//!   the protocol, or replaced the table by another one.
+//!   the protocol, or replaced the table with another one.
 //! - A file that does not exist is not an error, so that an interrupted VACUUM can be repeated, and several VACUUMs
 //!   can run at the same time.
 
@@ -21,7 +21,7 @@ use crate::storage::Storage;
 /// The number of files in a round. A store that can delete many files per request needs ten requests for a round.
 const ROUND: usize = 10_000;
 
-/// How much the clock of this process may be ahead of the store's clock, which may only have whole seconds.
+/// How much the clock of this process may be ahead of the store's clock. Some stores report times in whole seconds.
 const TOLERATED_MS: i64 = 60 * 1000;
 
 /// The state of deleting the files of a plan.
@@ -38,18 +38,18 @@ pub(super) struct Deletion<'a> {
     pub(super) has_checksums: bool,
     /// The files that the table needs again.
     pub(super) revived: Retained,
-    /// The newest version whose files are all in `revived`.
+    /// The version up to which all files that commits have added since the plan are in `revived`.
     pub(super) known_version: u64,
     pub(super) deleted: u64,
     pub(super) deleted_bytes: u64,
 }
 
 impl Deletion<'_> {
-    /// Deletes those `files` that may still be deleted. `cutoff_of_store_ms` is the cut-off by the store's clock: by
-    /// a clock that is ahead of the store's, files would look too old.
+    /// Deletes those `files` that may still be deleted. `cutoff_of_store_ms` is the cut-off by the store's clock. It
+    /// is used if this process's clock is ahead of the store's clock. Otherwise, files would look too old.
     ///
     /// # Errors
-    /// Returns errors of the store, and of reading the log. Some files may have been deleted already.
+    /// Returns errors from the store, and of reading the log. Some files may have been deleted already.
     pub(super) fn run(&mut self, files: &Files, cutoff_of_store_ms: i64) -> Result<()> {
         let ahead_ms = self.cutoff_ms.saturating_sub(cutoff_of_store_ms);
         if ahead_ms > TOLERATED_MS {
@@ -57,7 +57,7 @@ impl Deletion<'_> {
             tracing::warn!(
                 table,
                 ahead_ms,
-                "the clock is ahead of the store's, whose time counts for VACUUM"
+                "this process's clock is ahead of the store's clock: VACUUM uses the store's clock"
             );
             self.cutoff_ms = cutoff_of_store_ms;
             self.revived.keep_needed(&self.newest, self.cutoff_ms)?;
@@ -86,7 +86,8 @@ impl Deletion<'_> {
         request::check(newest, Some(self.retention_ms), self.enforces_retention)?;
         let added = self.revived.keep_added_since(self.known_version, newest);
         match added {
-            // A missing commit is older than the log's retention. A checkpoint only contains its `remove` actions.
+            // A cleanup has deleted one of the commits, because it is older than the log's retention. In the newest
+            // version, the files that it added are live or have `remove` actions.
             Err(error) if error.kind() == ErrorKind::FileNotFound => {
                 self.revived.keep_needed(newest, self.cutoff_ms)?;
             }
@@ -112,7 +113,7 @@ impl Deletion<'_> {
             let done = self.deleted;
             Error::new(
                 error.kind(),
-                format!("VACUUM has deleted {done} files, and then some of the next could not be deleted"),
+                format!("VACUUM deleted {done} files, and then could not delete some of the next files"),
             )
             .with_hint("run VACUUM again: it continues with the remaining files")
             .with_source(error)

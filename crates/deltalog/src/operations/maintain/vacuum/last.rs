@@ -19,7 +19,7 @@ struct LastVacuum {
 /// Returns the recorded version; `None` if the file does not exist, cannot be parsed, or contains no version.
 ///
 /// # Errors
-/// Returns errors of the store.
+/// Returns errors from the store.
 pub(super) fn read(snapshot: &Snapshot) -> Result<Option<u64>> {
     let Some(bytes) = snapshot.storage().get(&path())? else { return Ok(None) };
     let found: LastVacuum = serde_json::from_slice(bytes.trim_ascii()).unwrap_or_default();
@@ -34,7 +34,7 @@ pub(super) fn record(snapshot: &Snapshot, version: u64) {
         _ => write(snapshot.storage(), version),
     });
     if let Err(error) = recorded {
-        // Without the record, the next VACUUM from the log reads more commits, but has the same result.
+        // Without the record, the next VACUUM that only reads the log reads more commits, but has the same result.
         let table = snapshot.storage().url();
         tracing::warn!(table, %error, "the version that VACUUM has reached could not be recorded");
     }

@@ -22,7 +22,7 @@ pub(super) struct Found {
     pub(super) nested: Vec<String>,
     /// Whether there are checksum files of Hadoop next to the files.
     pub(super) has_checksums: bool,
-    /// The newest version for which all removed files have been found, by this VACUUM or by an earlier one.
+    /// The version up to which all removed files have been found, by this VACUUM or by an earlier one.
     pub(super) searched_up_to: Option<u64>,
 }
 
@@ -38,7 +38,8 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
     let enters = |directory: &str| {
         let enters = visible.enters(directory);
         if enters {
-            // In an object store, the same directory is visited once for each of its objects.
+            // In an object store, the same directory is visited once for each of its objects, so directories are
+            // counted by means of a set.
             let mut entered = entered.lock().unwrap_or_else(PoisonError::into_inner);
             entered.0.insert(directory);
             if has_directories {
@@ -55,8 +56,9 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
             if !Visible::shows(&file.name) {
                 has_checksums |= name_of(&file.name).ends_with(".crc");
             } else if !has_directories && file.size == 0 {
-                // An empty object may stand for a directory. Without the slash at its end, it could be confused with
-                // a file of the same name. Data files and files with deletion vectors are never empty.
+                // An empty object may be the marker of a directory. The listing does not show the slash at the end of
+                // its name, so deleting it could delete a file of the same name. It is therefore kept. Data files and
+                // files with deletion vectors are never empty.
             } else if let Some(reason) = reason(file, retained, cutoff_ms) {
                 candidates.push(file, reason);
             }

@@ -59,7 +59,7 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
     Ok(Found { files, searched_up_to, ..nothing })
 }
 
-/// Refuses a log in which commits from the version `start` on are missing.
+/// Refuses a log whose oldest commit is newer than the version `start`.
 fn check_reach(snapshot: &Snapshot, times: &CommitTimes, start: u64, last: Option<u64>) -> Result<()> {
     let oldest = times.commits_of_log().first().map_or(u64::MAX, |commit| commit.version);
     if oldest <= start {
@@ -135,8 +135,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Adds a file to the list if it may be deleted. Only files that a listing would find are added, because a log
-    /// may refer to files that must never be deleted, such as its own.
+    /// Adds a file to the list if it may be deleted. Only files that a listing would find are added, because the
+    /// actions in a log may refer to files that must never be deleted, such as the files of the log itself.
     fn add(&mut self, file: &LogPath, size: u64, modified_ms: i64, reason: VacuumReason) {
         let LogPath::Relative(path) = file else { return };
         if !self.visible.shows_path(path) || self.retained.keeps(path) || !self.seen.insert(path.clone()) {

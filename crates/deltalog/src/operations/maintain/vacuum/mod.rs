@@ -45,7 +45,7 @@
 //! | `candidates` | decides which files may be deleted, and lists them |
 //! | `delete` | deletes files in rounds |
 //! | `commits` | records the VACUUM in the history |
-//! | `last` | records where the next VACUUM from the log begins |
+//! | `last` | records where the next VACUUM that only reads the log begins |
 
 mod candidates;
 mod commits;
@@ -78,8 +78,9 @@ use crate::runtime::environment::Environment;
 use crate::runtime::interrupt;
 use crate::snapshot::Snapshot;
 
-/// The margin that a full VACUUM subtracts from the time up to which it records that removed files are deleted. It is
-/// needed because the clock of a writer that has removed files may differ from the store's clock.
+/// A full VACUUM records a version up to which it has found all removed files. The commit of that version is older
+/// than the cut-off by at least this margin, because the clock of a writer that has removed files may differ from the
+/// store's clock.
 const MARGIN_MS: i64 = 24 * 3600 * 1000;
 
 /// Finds the files that the table of `snapshot` no longer needs. Deletes nothing; [`VacuumPlan::delete`] does that.
@@ -115,7 +116,7 @@ const MARGIN_MS: i64 = 24 * 3600 * 1000;
 /// # Errors
 /// Returns `Unsupported` for a table that cannot be written, is managed by a catalog, or has a retention that cannot
 /// be parsed; `InvalidArgument` for a retention that is shorter than the table's; `VersionNotFound` if the log alone
-/// does not suffice; `CorruptLog`; and errors of the store.
+/// does not suffice; `CorruptLog`; and errors from the store.
 pub fn plan_vacuum(
     snapshot: &Snapshot,
     request: VacuumRequest,
@@ -155,9 +156,9 @@ fn plan(newest: &Snapshot, request: VacuumRequest, environment: &Environment) ->
     })
 }
 
-/// Returns the time before which a file must have been written or removed. Times in stores and logs are whole
-/// milliseconds, so if there is no retention, a file with the current time counts as old. This is safe, because later
-/// commits are always read.
+/// Returns the cut-off: only a file that was written or removed before this time may be deleted. Times in stores and
+/// logs are whole milliseconds. If the retention is 0, the cut-off is therefore the next millisecond, so that a file
+/// with the current time counts as old. This is safe, because later commits are always read.
 fn cutoff(now_ms: i64, retention_ms: i64) -> i64 {
     if retention_ms == 0 { now_ms.saturating_add(1) } else { now_ms.saturating_sub(retention_ms) }
 }
@@ -178,14 +179,15 @@ fn retained(newest: &Snapshot, retention: Retention, cutoff_ms: i64, versions: &
     Ok(retained)
 }
 
-/// Returns the newest version for which a listing has certainly found all removed files.
+/// Returns the version up to which a listing has certainly found all removed files.
 fn searched_by_listing(newest: &Snapshot, cutoff_ms: i64) -> Option<u64> {
     let found = newest
         .commit_times(Some(newest.version()))
         .and_then(|times| times.last_at_or_before(cutoff_ms.saturating_sub(MARGIN_MS)));
     found.unwrap_or_else(|error| {
-        // The recorded progress only makes a later VACUUM from the log faster.
-        tracing::warn!(table = newest.storage().url(), %error, "the progress of VACUUM is not known");
+        // The version only makes later VACUUMs faster, so this VACUUM does not fail without it.
+        let table = newest.storage().url();
+        tracing::warn!(table, %error, "the version up to which VACUUM has searched is unknown and not recorded");
         None
     })
 }
@@ -233,7 +235,7 @@ impl VacuumPlan {
         self.found.files.bytes()
     }
 
-    /// Returns the cut-off in milliseconds since the epoch: files that were removed before are no longer retained.
+    /// Returns the cut-off in milliseconds since the epoch: files that were removed before this time are not retained.
     pub fn cutoff_ms(&self) -> i64 {
         self.cutoff_ms
     }
@@ -259,8 +261,9 @@ impl VacuumPlan {
     /// Deletes the files, except for files that the table needs again, and commits `VACUUM START` and `VACUUM END`.
     ///
     /// # Errors
-    /// Returns `CommitConflict` and other errors of a commit, before anything is deleted, and errors of the store,
-    /// after which some files may have been deleted. A VACUUM can be repeated.
+    /// Returns the errors of [`plan_vacuum`] that concern the request and the table, `CommitConflict` and other errors
+    /// of a commit, and errors from the store. Nothing is deleted before `VACUUM START` is committed. After an error
+    /// that occurs later, some files may have been deleted. A VACUUM can be repeated.
     pub fn delete(&self) -> Result<Vacuumed> {
         let url = self.snapshot.storage().url();
         self.run().map_err(|error: Error| error.in_table(url))
@@ -309,7 +312,8 @@ impl VacuumPlan {
         Ok(Vacuumed { files: deletion.deleted, bytes: deletion.deleted_bytes, removed_directories, version })
     }
 
-    /// Returns the cut-off by the clock of the store, which has given the file of the commit `start` its time.
+    /// Returns the cut-off by the store's clock, given by the modification time of the commit file of the version
+    /// `start`.
     fn cutoff_of_store(&self, start: u64) -> Result<i64> {
         let found = self.snapshot.storage().head(&LogFileName::Commit(start).path())?;
         // The commit file may have been deleted by a cleanup, or the store may not know its time.

@@ -17,9 +17,9 @@ pub enum VacuumSource {
     /// The log, which shows the files that were removed since the last VACUUM. Files that were never part of a
     /// version are not found.
     Log,
-    /// An inventory of the store, for tables whose listing would take too long. It has the columns `path`, with full
-    /// paths that are not encoded, `length`, `isDir` and `modificationTime`, in milliseconds since the epoch or as a
-    /// timestamp. Rows for paths outside of the table's directory are ignored.
+    /// An inventory of the store, for tables whose listing would take too long. It has the columns `path`, `length`,
+    /// `isDir` and `modificationTime`. The paths are full paths that are not encoded. The times are timestamps, or
+    /// milliseconds since the epoch. Rows for paths outside of the table's directory are ignored.
     Inventory(Box<dyn RecordBatchReader + Send>),
 }
 
@@ -77,7 +77,8 @@ impl VacuumRequest {
     }
 
     /// Sets how long files are kept after they were removed from the table or, if they never belonged to it, after
-    /// they were written. By default, the table's `delta.deletedFileRetentionDuration` applies, or 7 days.
+    /// they were written. By default, this is the table's `delta.deletedFileRetentionDuration`, which is 7 days if it
+    /// is not set.
     ///
     /// The retention must be longer than the longest write, and longer than the longest query of an old version,
     /// because only the age of their files protects them.
@@ -87,7 +88,7 @@ impl VacuumRequest {
         self
     }
 
-    /// Sets whether a retention that is shorter than the table's is refused, which is the default.
+    /// Sets whether to refuse a retention that is shorter than the table's. By default, it is refused.
     #[must_use]
     pub fn enforce_retention(mut self, enforces: bool) -> Self {
         self.enforces_retention = enforces;
@@ -156,6 +157,7 @@ fn milliseconds(duration: Duration) -> i64 {
 fn hours(ms: i64) -> String {
     const HOUR_MS: i64 = 3_600_000;
     match ms % HOUR_MS {
+        0 if ms == HOUR_MS => "of 1 hour".to_owned(),
         0 => format!("of {} hours", ms / HOUR_MS),
         _ => format!("of {ms} milliseconds"),
     }

@@ -41,7 +41,7 @@ impl Retained {
     /// Returns the files that `snapshot` needs, and the files that earlier versions after `cutoff_ms` need.
     ///
     /// # Errors
-    /// Returns `CorruptLog`, and errors of the store.
+    /// Returns `CorruptLog`, and errors from the store.
     pub(crate) fn of(snapshot: &Snapshot, cutoff_ms: i64) -> Result<Self> {
         let mut retained = Self::default();
         retained.keep_needed(snapshot, cutoff_ms)?;
@@ -51,7 +51,7 @@ impl Retained {
     /// Keeps the files that `snapshot` needs, and the files that earlier versions after `cutoff_ms` need.
     ///
     /// # Errors
-    /// Returns `CorruptLog`, and errors of the store.
+    /// Returns `CorruptLog`, and errors from the store.
     pub(super) fn keep_needed(&mut self, snapshot: &Snapshot, cutoff_ms: i64) -> Result<()> {
         self.keep_live(snapshot)?;
         for batch in snapshot.replay_removes()? {
@@ -63,7 +63,7 @@ impl Retained {
     /// Keeps the live files of a version.
     ///
     /// # Errors
-    /// Returns `CorruptLog`, and errors of the store.
+    /// Returns `CorruptLog`, and errors from the store.
     pub(crate) fn keep_live(&mut self, snapshot: &Snapshot) -> Result<()> {
         let columns = FileColumns::of(&[FileColumn::Path, FileColumn::DeletionVector]);
         for batch in snapshot.replay_files(columns)? {
@@ -93,10 +93,10 @@ impl Retained {
     }
 
     /// Keeps the files that the commits of `newest` after version `known` have added, even if later commits have
-    /// removed them. Only the commits themselves show such files; compactions and checkpoints do not.
+    /// removed them. Only the commits themselves show such files; log compactions and checkpoints do not.
     ///
     /// # Errors
-    /// Returns `FileNotFound` if a commit was deleted by a cleanup, `CorruptLog`, and errors of the store.
+    /// Returns `FileNotFound` if a commit was deleted by a cleanup, `CorruptLog`, and errors from the store.
     pub(super) fn keep_added_since(&mut self, known: u64, newest: &Snapshot) -> Result<()> {
         let in_memory: BTreeMap<u64, &Arc<Commit>> =
             newest.state().commits().map(|commit| (commit.version, commit)).collect();
@@ -111,7 +111,7 @@ impl Retained {
                 }
             }
             // A corrupt checkpoint may have a version that is far too high, without commits for the versions before
-            // it. So the commits are read in groups.
+            // it. The commits are read in groups, so that the first missing commit ends this loop early.
             if missing.len() >= READ_TOGETHER || version == newest.version() {
                 visit_commits(newest.storage(), &missing, |_, commit| {
                     self.keep_adds(&commit?.adds, newest.resolver())?;

@@ -11,7 +11,7 @@ use crate::storage::Storage;
 
 impl Candidates {
     /// Completes the list, without the files of other tables in the table's directory. These are the tables in
-    /// `known`, and tables whose logs the store has next to the listed files.
+    /// `known`, and each directory of a listed file that has its own log in the store.
     ///
     /// # Errors
     /// Returns `Unavailable`, `PermissionDenied`, and `Unsupported` for a link.
@@ -32,7 +32,12 @@ impl Candidates {
 /// Logs a warning that VACUUM does not touch other tables inside of the table's directory.
 pub(super) fn warn_of(snapshot: &Snapshot, tables: &[String]) {
     let table = snapshot.storage().url();
-    tracing::warn!(table, directories = ?tables, "VACUUM leaves other tables alone that are in the table's root");
+    let directories = tables;
+    tracing::warn!(
+        table,
+        ?directories,
+        "the table's directory contains other tables: VACUUM does not touch them"
+    );
 }
 
 /// Returns the directories that have their own log, with a slash at the end. The store is asked about each directory,

@@ -7,8 +7,8 @@
 //! - A directory with its own log is another table, and the log of the vacuumed table does not show which of its
 //!   files are live. The JVM implementation deletes such files.
 //!
-//! The JVM implementation also considers other directories whose names begin with `_change_data`, and `_delta_index`,
-//! which contains indexes of files that may be live.
+//! The JVM implementation also vacuums `_delta_index` and other directories whose names begin with `_change_data`.
+//! This module does not, because `_delta_index` contains indexes of files that may be live.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -21,7 +21,7 @@ pub(crate) const CHANGES: &str = "_change_data";
 /// The rules for which directories and files VACUUM considers, and the other tables that were found.
 #[derive(Debug)]
 pub(crate) struct Visible {
-    /// The beginnings of the names of the table's partition directories.
+    /// The prefixes that mark the table's partition directories, such as `day=`.
     partitions: Vec<String>,
     hides_metadata: bool,
     /// The directories that have turned out to contain other tables.
@@ -69,7 +69,8 @@ impl Visible {
         !is_hidden(name_of(file))
     }
 
-    /// Returns whether VACUUM considers a file, given by its path relative to the root, and all directories above it.
+    /// Returns whether VACUUM considers both a file and every directory above it. `file` is the file's path relative
+    /// to the root.
     pub(super) fn shows_path(&self, file: &str) -> bool {
         // All directories are checked, even after the first one that is not considered, to find other tables.
         let directories = file.match_indices('/').filter_map(|(end, _)| file.get(..end));

@@ -24,7 +24,8 @@ pub(super) struct Entry {
     table_configurations: Option<BTreeMap<String, String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     protocol_json: Option<String>,
-    /// The number of the previous entry, if it is not the number directly before this entry's; -1 if there is none.
+    /// The number of the previous entry; -1 if there is no previous entry. `None` stands for the number directly before
+    /// this entry's number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) previous_metadata_seq_num: Option<i64>,
 }

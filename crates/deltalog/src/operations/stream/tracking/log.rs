@@ -16,7 +16,7 @@ impl SchemaLog {
     /// Reads the last entry.
     ///
     /// # Errors
-    /// Returns `CorruptLog`, and errors of the store.
+    /// Returns `CorruptLog`, and errors from the store.
     pub(super) fn open(storage: &Storage, table_id: &str, id: Option<&str>) -> Result<Self> {
         let id = id.map(|id| format!("_{id}")).unwrap_or_default();
         let directory = format!("_schema_log_{table_id}{id}");
@@ -59,10 +59,11 @@ impl SchemaLog {
         Some(current.previous_metadata_seq_num.unwrap_or(number - 1))
     }
 
-    /// Adds an entry. If it `replaces` the last entry, its predecessor is the entry before that.
+    /// Adds an entry. If `replaces` is true, it replaces the last entry: its predecessor is then the entry before the
+    /// last one.
     ///
     /// # Errors
-    /// Returns `InvalidArgument` if another stream has added an entry, and errors of the store.
+    /// Returns `InvalidArgument` if another stream has added an entry, and errors from the store.
     pub(super) fn append(&mut self, mut entry: Entry, replaces: bool) -> Result<()> {
         if replaces {
             entry.previous_metadata_seq_num = self.previous_number();

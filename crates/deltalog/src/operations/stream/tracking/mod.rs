@@ -13,7 +13,7 @@
 //!   The stream then ends with an error, because the following rows have a different schema.
 //! - A stream that is opened again reads with the schema that was recorded last. If this schema drops, renames or
 //!   widens columns of the previous schema, the user must have allowed it.
-//! - Files and offsets have the same format as the JVM connector's for its option `schemaTrackingLocation`.
+//! - Files and offsets have the format that the JVM connector uses for its option `schemaTrackingLocation`.
 
 mod difference;
 mod entry;
@@ -109,9 +109,9 @@ impl SchemaTracking {
         self
     }
 
-    /// Sets the path that Spark gives to the source within the query's checkpoint. With it, the stream refuses the
-    /// log of another source, and changes that were not allowed. It should not be set for a stream that is only
-    /// opened to find out its schema.
+    /// Sets the path that Spark gives to the source within the query's checkpoint. If the path is set, the stream
+    /// refuses a schema log of another source, and schema changes that were not allowed. Do not set it for a stream
+    /// that is only opened to find out its schema.
     #[must_use]
     pub fn source(mut self, path: &str) -> Self {
         self.source = Some(path.to_owned());
@@ -148,7 +148,7 @@ impl TrackedSchema {
     ///
     /// # Errors
     /// Returns `SchemaMismatch` if the last change is not allowed, `InvalidArgument` for the log of another source,
-    /// `CorruptLog`, and errors of the store.
+    /// `CorruptLog`, and errors from the store.
     pub(super) fn open(settings: &SchemaTracking, snapshot: &Snapshot) -> Result<(Self, Snapshot)> {
         let log = SchemaLog::open(&settings.location, &snapshot.metadata().id, settings.id.as_deref())?;
         let mut tracked = Self { settings: settings.clone(), log, opened_with: None };
@@ -314,7 +314,7 @@ impl TableStream {
         let commit = commits.read(version).map_err(|error| match error.kind() {
             ErrorKind::FileNotFound => Error::new(
                 ErrorKind::VersionNotFound,
-                "the commit that changes the schema was cleaned up before the stream has passed it",
+                "the commit that changes the schema was cleaned up before the stream reached it",
             )
             .with_hint("begin with a new checkpoint and a new location for schemas")
             .at_version(version),

@@ -16,11 +16,10 @@ public class DeltalogException extends RuntimeException implements SparkThrowabl
   /**
    * Creates a failure.
    *
-   * @param message what has failed; null if Python has met a failure of Spark and has nothing to
-   *     add to it
+   * @param message what has failed; null if Python passes on a failure of Spark unchanged
    * @param token the token of Python's exception, or null
    * @param sqlState the SQLSTATE, or null
-   * @param cause the failure of Spark that Python has met, or null
+   * @param cause the failure of Spark that made Python fail, or null
    */
   public DeltalogException(String message, String token, String sqlState, Throwable cause) {
     super(message, cause);
@@ -32,7 +31,7 @@ public class DeltalogException extends RuntimeException implements SparkThrowabl
     return token;
   }
 
-  /** Returns the failure of Spark if Python has nothing to add to it; otherwise null. */
+  /** Returns the failure of Spark if Python passes it on unchanged; otherwise null. */
   Throwable ofSpark() {
     return super.getMessage() == null ? getCause() : null;
   }
@@ -42,7 +41,10 @@ public class DeltalogException extends RuntimeException implements SparkThrowabl
     return ofSpark() == null ? super.getMessage() : ofSpark().getMessage();
   }
 
-  /** Returns null, because failures of deltalog are not among Spark's error conditions. */
+  /**
+   * Returns the condition of a failure that Python passes on from Spark. Otherwise returns null,
+   * because failures of deltalog are not among Spark's error conditions.
+   */
   @Override
   public String getCondition() {
     return ofSpark() instanceof SparkThrowable spark ? spark.getCondition() : null;

@@ -19,12 +19,12 @@ public interface PlannerCalls {
   Object plan(String planner, String filters, String timeZone);
 
   /**
-   * Returns packed values from the log, from which aggregates are computed, as a byte array or a
-   * file like plan; null if the log does not have all of the values exactly.
+   * Returns packed values from the log, from which Spark can compute aggregates. They are a byte
+   * array or a temporary file, as for plan. Returns null if the log does not have the exact values.
    *
    * @param filters the text of FilterText
    * @param timeZone the time zone of the times in the filters
-   * @param columns the names of the columns whose bounds are asked for, as a JSON array
+   * @param columns the names of the columns whose bounds are needed, as a JSON array
    */
   Object answers(String planner, String filters, String timeZone, String columns);
 }

@@ -50,7 +50,8 @@ public class PythonCalls {
   private volatile Runnable whenSilent = () -> {};
 
   /**
-   * Creates a client for the object with the id target of a process, through the port of 127.0.0.1.
+   * Creates a client for the object with the id target in a Python process, which listens at the
+   * given port of 127.0.0.1.
    */
   public PythonCalls(GatewayServer server, int port, String token, String target, int process) {
     this.server = server;
@@ -156,8 +157,8 @@ public class PythonCalls {
       socket.setSoTimeout(milliseconds);
       InetAddress loopback = InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
       socket.connect(new InetSocketAddress(loopback, port), milliseconds);
-      // Only connections that Python opens have a client. Without pinned threads, Python opens
-      // none.
+      // The argument for a Python client is null, because only connections that Python opens have
+      // one, and Python opens no such connections without pinned threads.
       ClientServerConnection connection =
           new ClientServerConnection(
               gateway(), socket, server.getCustomCommands(), null, server, 0, token);
@@ -174,7 +175,7 @@ public class PythonCalls {
 
   private ClientServerConnection connect() {
     try {
-      // A process that does not answer does not confirm the token.
+      // Connecting needs a time limit, because it waits until the process has confirmed the token.
       ClientServerConnection connection = connect(watch.milliseconds());
       connection.getSocket().setSoTimeout(0);
       watch.answered();

@@ -46,7 +46,7 @@ public class PythonRole implements InvocationHandler {
     if (spark instanceof RuntimeException || spark instanceof Error) {
       return spark;
     }
-    failure.fillInStackTrace(); // Python has created this exception by a call through py4j.
+    failure.fillInStackTrace(); // Until now, it has the trace of the py4j call that created it.
     return failure;
   }
 

@@ -14,7 +14,7 @@ import py4j.NetworkUtil;
 import scala.Option;
 
 /**
- * Ends calls of a Python process that no longer answers: because it is stopped, because native code
+ * Ends calls to a Python process that no longer answers: because it is stopped, because native code
  * prevents it from running Python, or because it has died while its children keep its connections
  * open.
  *
@@ -70,8 +70,8 @@ final class PythonWatch implements Runnable {
   }
 
   /**
-   * Ends the wait of a call, whether Python has answered it or not. Returns whether the call was
-   * given up, so that its connection is closed.
+   * Records that a call no longer waits, whether Python has answered it or not. Returns whether the
+   * call was given up; its connection is closed then.
    */
   synchronized boolean end(ClientServerConnection connection, boolean isAnswered) {
     if (isAnswered) {
@@ -101,7 +101,8 @@ final class PythonWatch implements Runnable {
   }
 
   /**
-   * Returns the reason for giving up a call. The argument is the failure to ask Python, or null.
+   * Returns the reason for giving up a call. The argument is the error that prevented the JVM from
+   * asking Python, or null.
    */
   String reason(Throwable failure) {
     String why =

@@ -26,8 +26,8 @@ import scala.Option;
  * spark-shell and Java jobs.
  *
  * <p>It is started in the same way as spark-submit starts a Python program, and connects to this
- * JVM through a port of the loopback interface with a token. It ends together with the JVM, which
- * keeps its standard input open.
+ * JVM through a port of the loopback interface with a token. It ends when its standard input is
+ * closed, which happens when the JVM ends.
  *
  * <p>If the process ends earlier, or no longer answers, the jobs of its calls are cancelled,
  * because their rows could no longer be committed.

@@ -6,7 +6,7 @@ import org.apache.spark.sql.SparkSession;
 public interface StatementCalls {
   /**
    * Executes a resolved statement. Returns its row counts, separated by spaces: the number of
-   * affected rows, and for MERGE also of updated, deleted and inserted rows.
+   * affected rows, and for a MERGE also the numbers of updated, deleted and inserted rows.
    *
    * @param statement the StatementRun, whose steps Python calls
    * @param description the description of the statement (StatementDescription)

@@ -41,8 +41,8 @@ public interface StreamSourceCalls {
    *
    * @param start where the batch begins, or null for the beginning of the stream
    * @param isUnlimited whether the batch has all new rows, regardless of the limits
-   * @param endsAtNewest whether the stream ends with the version that is the newest at the first
-   *     call that passes true
+   * @param endsAtNewest whether the stream ends with the newest version, which is determined by the
+   *     first call that passes true
    */
   String latest(
       SparkSession session, String stream, String start, boolean isUnlimited, boolean endsAtNewest);

@@ -31,8 +31,8 @@ public interface TableCalls {
   String reopened(SparkSession session, String planner, String options);
 
   /**
-   * Returns rows of the version that a planner reads, whose files Hadoop cannot reach, as a
-   * Dataset.
+   * Returns rows of the version that a planner reads, as a Dataset. This is for tables with files
+   * that Hadoop cannot reach.
    *
    * @param planner the key of the planner
    * @param schema the columns, as JSON
@@ -43,7 +43,7 @@ public interface TableCalls {
       SparkSession session, String planner, String schema, String filters, String timeZone);
 
   /**
-   * Executes a command of `DeltaTable`, which is given by the options. Returns its result or its
+   * Executes the command of `DeltaTable` that the options describe. Returns its result or its
    * error, as the JSON of `sql/commands.py`.
    */
   String answer(SparkSession session, String options);
@@ -52,9 +52,9 @@ public interface TableCalls {
   boolean exists(SparkSession session, String options);
 
   /**
-   * Returns whether the end of a path such as `/path@v1` means a version, which is so unless there
-   * is a Delta table at exactly this path. Throws an error if other options request a version as
-   * well.
+   * Returns whether the end of a path such as `/path@v1` is a version. It is not if there is a
+   * Delta table at exactly this path. Throws an error if it is, but other options request a version
+   * as well.
    */
   boolean namesVersion(SparkSession session, String options);
 }

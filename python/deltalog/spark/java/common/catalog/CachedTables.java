@@ -32,7 +32,7 @@ public class CachedTables {
     refreshPath(session, Locations.path(session, uri));
   }
 
-  /** Does the same for the table at a path. */
+  /** Makes Spark recompute the cached rows of the table at a path. */
   static void refreshPath(SparkSession session, String path) {
     CacheManager cache = session.sharedState().cacheManager();
     if (cache.isEmpty()) {

@@ -71,7 +71,10 @@ public class CatalogEntries {
     }
   }
 
-  /** Returns the options with which the table of an entry is opened, by names that ignore case. */
+  /**
+   * Returns the options with which the table of an entry is opened, in a map that ignores the case
+   * of their names.
+   */
   public static Map<String, String> options(CatalogTable entry) {
     Map<String, String> options = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     options.putAll(scala.jdk.javaapi.CollectionConverters.asJava(entry.storage().properties()));
@@ -125,7 +128,8 @@ public class CatalogEntries {
 
   /**
    * Changes the location of an entry. The entry becomes external, so that DROP TABLE keeps the
-   * files there, which may belong to another entry. Metastores also throw checked exceptions.
+   * files there, which may belong to another entry. Declares Exception, because metastores also
+   * throw checked exceptions.
    */
   static void move(CatalogTable entry, URI location) throws Exception {
     Map<String, Object> storage = new HashMap<>();

@@ -26,7 +26,8 @@ public final class DeltaName {
   static final String NAME = "delta";
 
   /**
-   * The setting of a session: false turns the name off, true requires it, and auto is the default.
+   * The setting of a session: false turns the name off, true requires it, and auto, the default,
+   * uses it unless another source has it.
    */
   static final String SETTING = "spark.deltalog.aliasDelta";
 
@@ -154,7 +155,7 @@ public final class DeltaName {
     return null;
   }
 
-  /** Returns the jars that were passed to an application; more may be added. */
+  /** Returns the jars of a class loader and its parents. An application may add more jars later. */
   private static List<String> jars(ClassLoader loader) {
     List<String> jars = new ArrayList<>();
     for (ClassLoader at = loader; at != null; at = at.getParent()) {

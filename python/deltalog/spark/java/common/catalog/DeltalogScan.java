@@ -15,7 +15,7 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * A scan during optimization: its columns, its size, and the partition columns by which it can be
- * pruned while the query runs. It is never executed, because DeltalogStrategy replaces it by
+ * pruned while the query runs. It is never executed, because DeltalogStrategy replaces it with
  * Spark's own scan.
  */
 public class DeltalogScan
@@ -76,8 +76,8 @@ public class DeltalogScan
   }
 
   /**
-   * Returns the partition columns among the columns that are read, because Spark only looks for
-   * them there.
+   * Returns the partition columns that the scan reads. Others are left out, because Spark looks
+   * only among the columns of the scan.
    */
   @Override
   public NamedReference[] filterAttributes() {

@@ -58,7 +58,9 @@ public class DeltalogSource
     return RelationDescription.relation(context.sparkSession(), described, asked);
   }
 
-  /** Returns the options, with the version from the end of the path if it has one. */
+  /**
+   * Returns the options. If the path ends with a version, the version becomes an option instead.
+   */
   private static Map<String, String> versioned(SparkSession session, Map<String, String> options) {
     scala.Option<String> path = options.get("path");
     VersionedPath found =
@@ -152,9 +154,9 @@ public class DeltalogSource
   }
 
   /**
-   * Returns true, so that a schema may be passed to load, which compares it with the table's. For
-   * save, false is needed, because Spark would otherwise parse the names of partition columns,
-   * which need not be identifiers.
+   * Returns true except for save. A schema may therefore be passed to load, which compares it with
+   * the table's. For save, true would make Spark parse the names of partition columns, which need
+   * not be identifiers.
    */
   @Override
   public boolean supportsExternalMetadata() {

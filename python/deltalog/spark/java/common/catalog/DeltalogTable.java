@@ -30,11 +30,12 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * <ul>
  *   <li>Statements are resolved by Spark, and planned by DeltalogStrategy: reads become Spark's own
  *       scan of files, writes go to Python.
- *   <li>The table stays at its version, so a DataFrame always has the same rows. Therefore it does
- *       not tell Spark an id or a version, because Spark would then look for newer versions. Each
- *       mention of its name loads the newest version.
- *   <li>SupportsDeleteV2 lets the analyzer resolve DELETE. AUTOMATIC_SCHEMA_EVOLUTION is left out,
- *       because the analyzer would change the table, even to explain a statement.
+ *   <li>The table stays at its version, so a DataFrame always has the same rows. It tells Spark no
+ *       id and no version; otherwise Spark would look for newer versions. Each time a query names
+ *       the table, the newest version is loaded.
+ *   <li>SupportsDeleteV2 lets the analyzer resolve DELETE. The capability
+ *       AUTOMATIC_SCHEMA_EVOLUTION is left out: with it, the analyzer would change the table, even
+ *       to explain a statement.
  *   <li>SupportsPartitionManagement is for SHOW PARTITIONS. A partition exists only while it has
  *       rows.
  *   <li>V2TableWithV1Fallback is for streams: Spark finds their source and sink through the catalog
@@ -63,11 +64,11 @@ public class DeltalogTable
   /**
    * Creates the table.
    *
-   * @param columns the columns, with the default values as the log has them or as statements may
-   *     use them
+   * @param columns the columns, with their default values either as in the log or as checked for a
+   *     statement that writes
    * @param options the options with which it was opened, including its path
-   * @param kind the property that states whether DROP TABLE deletes the files; null without an
-   *     entry
+   * @param kind the property that states whether DROP TABLE deletes the files; null if the table
+   *     has no catalog entry
    * @param acceptsAnySchema whether deltalog, and not Spark's analyzer, fits rows to its columns
    */
   public DeltalogTable(
@@ -229,8 +230,8 @@ public class DeltalogTable
   }
 
   /**
-   * Returns this table with the options of a query applied. A version from time travel has already
-   * been chosen.
+   * Returns this table with the options of a query applied. Options that select a version are
+   * ignored, because this table is already at the selected version.
    */
   private DeltalogTable with(CaseInsensitiveStringMap readOptions) {
     Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);

@@ -66,9 +66,9 @@ public final class EntryColumns {
   }
 
   /**
-   * Updates the entry with a name to the table's columns. The table has already changed, so a
-   * failure is only logged as a warning. Errors of metastores are checked exceptions, which Scala
-   * does not declare.
+   * Writes the table's columns to the entry with this name. The table has already changed, so a
+   * failure is only logged as a warning. All exceptions are caught, because metastores throw
+   * checked exceptions that Scala does not declare.
    */
   static void update(SparkSession session, Identifier name) {
     try {

@@ -85,8 +85,8 @@ public class ParquetEntries {
   }
 
   /**
-   * Returns as JSON the paths, relative to the table, of the files that Spark reads now for the
-   * table.
+   * Returns the paths of the files that Spark currently reads for the table, as a JSON list. Paths
+   * of files in the table's directory are relative to it.
    */
   public static String files(SparkSession session, CatalogTable entry) throws Exception {
     String name = entry.identifier().quotedString();
@@ -108,7 +108,9 @@ public class ParquetEntries {
     return Json.text(paths);
   }
 
-  /** Returns the given paths whose files are not empty; both are JSON lists. */
+  /**
+   * Returns the paths of the files that are not empty, from a list of paths. Both lists are JSON.
+   */
   public static String withRows(SparkSession session, CatalogTable entry, String paths)
       throws Exception {
     Configuration settings = session.sessionState().newHadoopConf();
@@ -169,7 +171,7 @@ public class ParquetEntries {
     if (names.length != columns.length()) {
       return false;
     }
-    ZoneId zone = ZoneId.of("UTC"); // The same for both.
+    ZoneId zone = ZoneId.of("UTC"); // Any zone will do for the comparison.
     for (int i = 0; i < names.length; i++) {
       StructField column = columns.fields()[i];
       int end = names[i].indexOf('=');
@@ -201,8 +203,8 @@ public class ParquetEntries {
   }
 
   /**
-   * Changes an entry into the entry of a deltalog table, with these options. It has no columns and
-   * properties, because these are in the log.
+   * Changes an entry into the entry of a deltalog table, with these options. The new entry has no
+   * columns or properties, because these are in the log.
    */
   public static void convert(
       SparkSession session,

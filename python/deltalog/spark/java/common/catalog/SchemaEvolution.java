@@ -10,9 +10,9 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.Product;
 
-/** Decides whether a write or a statement adds columns of its rows to the table. */
+/** Decides whether a write or a statement adds new columns of its rows to the table. */
 public class SchemaEvolution {
-  /** The setting of the JVM connector with which its writes add columns. */
+  /** The JVM connector's setting that lets writes add columns. */
   private static final String AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled";
 
   /** The option of a write, which takes precedence over the setting. */
@@ -37,12 +37,14 @@ public class SchemaEvolution {
     return option == null ? isOfSession() : option.trim().equalsIgnoreCase("true");
   }
 
-  /** Returns whether the statement itself requests it, which is possible since Spark 4.2. */
+  /**
+   * Returns whether the statement itself requests new columns, which is possible since Spark 4.2.
+   */
   static boolean isStated(TreeNode<?> write) {
     return Boolean.TRUE.equals(CaseClass.field((Product) write, "withSchemaEvolution"));
   }
 
-  /** Returns the options, with names that ignore case. */
+  /** Returns the options, in a map that ignores the case of their names. */
   private static Map<String, String> options(TreeNode<?> write) {
     Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     Object table;

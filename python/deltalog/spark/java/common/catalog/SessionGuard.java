@@ -7,7 +7,8 @@ import org.apache.spark.sql.internal.SQLConf;
  * Prevents Spark's own session catalog from handling deltalog tables, in a session that was in use
  * before deltalog's catalog was configured. Spark's catalog only handles the entry and the
  * directory of a table: it would drop a table to replace it, change only the entry, and create
- * entries without a log. But it asks the data source about the table first.
+ * entries without a log. But it first asks the data source about the table, and the data source
+ * calls check.
  */
 public class SessionGuard {
   /** The setting that names the class of the session catalog. */
@@ -34,9 +35,9 @@ public class SessionGuard {
 
   /**
    * Throws an error if a session has Spark's catalog. When a stream starts, Spark finds its table
-   * in the catalog that is configured in the active session of the thread, which may be another
-   * one. After each batch, however, it looks for the table in the catalog of the stream's own
-   * session, so that the stream would fail after its first commit.
+   * in the catalog of the thread's active session, which may differ from the stream's own session.
+   * After each batch, however, Spark looks for the table in the catalog of the stream's own
+   * session, so the stream would fail after its first commit.
    */
   static void checkCatalogOf(SparkSession session) {
     if (configured(session.sessionState().conf()) == null) {

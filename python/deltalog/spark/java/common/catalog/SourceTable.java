@@ -9,8 +9,9 @@ import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The table that the data source returns to Spark. It has no capabilities, so load and save use the
- * source's V1 relations, and statements in a session without deltalog's catalog are refused.
+ * The table that the data source returns to Spark. It has no capability to read or write, so load
+ * and save use the source's V1 relations, and statements in a session without deltalog's catalog
+ * are refused.
  */
 public class SourceTable implements Table {
   private final StructType schema;

@@ -28,10 +28,7 @@ public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarge
   private final String definition;
   private boolean isWritten;
 
-  /**
-   * Creates the table; name is used in errors, and definition contains the fields for
-   * TableDefinition.
-   */
+  /** Creates the table; name is used in errors, and definition is the JSON of TableDefinition. */
   public StagedDeltalogTable(
       Identifier identifier,
       String name,

@@ -61,8 +61,8 @@ public class TableDefinition {
   }
 
   /**
-   * Returns a schema with one column, whose type is the stored type for this type. Metadata of the
-   * column have the rules that the stored type does not express.
+   * Returns a schema with one column. Its type is the type in which the log stores the given type,
+   * and its metadata has the rules that the stored type does not express.
    */
   public static StructType stored(DataType type) {
     return CharVarcharUtils.replaceCharVarcharWithStringInSchema(
@@ -83,7 +83,7 @@ public class TableDefinition {
     return metadata.build();
   }
 
-  /** Returns for each transform its name and the paths of its columns. */
+  /** Returns the name, the text and the column paths of each transform. */
   private static List<Map<String, Object>> transforms(Transform[] transforms) {
     List<Map<String, Object>> all = new ArrayList<>();
     for (Transform transform : transforms) {

@@ -21,9 +21,9 @@ public class TableNames {
   private TableNames() {}
 
   /**
-   * Returns the options with which a table is opened: a path, which may be relative,
-   * deltalog.`/path`, or a name in the session catalog. Throws an error for anything that is not a
-   * Delta table.
+   * Returns the options with which a table is opened. The argument is a path, which may be
+   * relative, or deltalog.`/path`, or a name in the session catalog. Throws an error for anything
+   * that is not a Delta table.
    */
   public static Map<String, String> options(SparkSession session, String table) {
     if (PATH.matcher(table).lookingAt()) {
@@ -45,7 +45,7 @@ public class TableNames {
   }
 
   /**
-   * Returns the options with the path of a directory, or of a table of Parquet files in the session
+   * Returns the options, including the path, of a directory or of a Parquet table in the session
    * catalog.
    */
   public static Map<String, String> directory(SparkSession session, String directory) {
@@ -62,8 +62,8 @@ public class TableNames {
   }
 
   /**
-   * Returns the path in the argument, which is a path (it may be relative) or parquet.`/path`; null
-   * for a name in the catalog.
+   * Returns the path if the argument is a path, which may be relative, or parquet.`/path`. Returns
+   * null if it is a name in the catalog.
    */
   public static String pathOf(SparkSession session, String directory) {
     if (PATH.matcher(directory).lookingAt()) {

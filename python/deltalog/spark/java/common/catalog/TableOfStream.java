@@ -48,7 +48,7 @@ public class TableOfStream implements V2TableWithV1Fallback {
         : null;
   }
 
-  /** Returns the table that this thread has kept, or null, and no longer keeps it. */
+  /** Returns the table that this thread has kept, or null, and forgets it. */
   public static TableOfStream take() {
     TableOfStream awaited = AWAITED.get();
     AWAITED.remove();

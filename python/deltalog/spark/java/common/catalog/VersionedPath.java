@@ -49,7 +49,7 @@ record VersionedPath(String path, String option, String value) {
       return String.valueOf(
           ChronoUnit.MICROS.between(java.time.Instant.EPOCH, time.atZone(zone).toInstant()));
     } catch (DateTimeParseException e) {
-      return null; // Only digits may follow in such a path.
+      return null; // The digits are not a valid time.
     }
   }
 }

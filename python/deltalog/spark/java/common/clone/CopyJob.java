@@ -17,7 +17,7 @@ import org.apache.spark.util.SerializableConfiguration;
 
 /**
  * The job that copies the data files of a table to its clone. Each task has one row, which lists
- * the files that it copies.
+ * the files to copy.
  */
 public class CopyJob extends AnswerJob {
   private final Broadcast<SerializableConfiguration> configuration;
@@ -26,8 +26,8 @@ public class CopyJob extends AnswerJob {
   private final ByteArrayOutputStream copied = new ByteArrayOutputStream();
 
   /**
-   * Takes the URLs of both tables, and data that Python has packed: the length of the version (i32)
-   * and the version, the number of tasks (i32), and the rows.
+   * Takes the URLs of both tables, and data that Python has packed: deltalog's version (its length
+   * as i32, and its text), the number of tasks (i32), and the rows.
    */
   public CopyJob(SparkSession session, String source, String clone, Object packed) {
     super(rows(session, PackedValues.ofThisVersion(PackedValues.bytes(packed))));

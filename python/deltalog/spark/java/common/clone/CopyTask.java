@@ -107,7 +107,7 @@ public class CopyTask extends AbstractFunction1<Iterator<InternalRow>, byte[]>
     told.writeInt(number);
     told.writeLong(unique);
     told.writeLong(size);
-    // The description of a task in Spark's UI.
+    // Spark's UI shows these metrics of the task.
     OutputMetrics metrics = TaskContext.get().taskMetrics().outputMetrics();
     metrics.setBytesWritten(metrics.bytesWritten() + size);
     metrics.setRecordsWritten(metrics.recordsWritten() + 1);

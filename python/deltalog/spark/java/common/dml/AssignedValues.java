@@ -26,8 +26,9 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * The values that assignments give to the columns of a table, cast and checked like values that
- * Spark stores in a table's columns, and by StoredCast.
+ * The values that assignments give to the columns of a table. StoredCast casts values that Spark
+ * would refuse for their column; then all values are cast and checked like values that Spark
+ * stores.
  */
 public class AssignedValues {
   private final String table;
@@ -181,10 +182,11 @@ public class AssignedValues {
   }
 
   /**
-   * Returns the assignments as the user has written them, with casts that only StoredCast adds.
-   * Spark's analyzer has cast their values to the types of the columns, in a way that matches the
-   * fields of structs by position, and has added checks for NULL that do not name the column. The
-   * code that follows matches fields by name, and applies the rules for storing values.
+   * Returns the assignments as the user has written them, without the analyzer's casts but with
+   * StoredCast's. Spark's analyzer has cast their values to the types of the columns, but has
+   * matched the fields of structs by position. It has also added checks for NULL that do not name
+   * the column. The alignment, which comes next, matches fields by name and applies the rules for
+   * storing values.
    */
   private static Seq<Assignment> given(Seq<Assignment> assignments) {
     StoredCast casts = new StoredCast(SQLConf.get(), true);

@@ -129,7 +129,7 @@ public class EvolvedClauses {
 
   /**
    * Returns the path of a name without its qualifier, with the column's own spelling; null if no
-   * column has it.
+   * column has this name.
    */
   private static String[] path(List<Attribute> columns, String[] parts) {
     for (int qualifier = parts.length - 1; qualifier >= 0; qualifier--) {

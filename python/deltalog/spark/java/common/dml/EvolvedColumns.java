@@ -18,7 +18,8 @@ public class EvolvedColumns {
   private final List<Attribute> changed = new ArrayList<>();
 
   /**
-   * Creates the columns from the table's; evolved says which ones are added or changed, or is null.
+   * Creates the columns from the table's columns. evolved has the added and changed columns; it is
+   * null if there are none.
    */
   public EvolvedColumns(EvolvedTarget evolved, Attribute[] known) {
     List<Attribute> all = new ArrayList<>(java.util.Arrays.asList(known));

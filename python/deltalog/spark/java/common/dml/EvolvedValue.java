@@ -11,9 +11,9 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * A value that a MERGE which may add columns assigns to a column with fields. The value may lack
- * some of these fields, and Spark's analyzer would refuse it; it is fitted when the statement is
- * executed (FieldFit).
+ * A value that is assigned to a column with fields, in a MERGE that may add columns. The value may
+ * lack some of these fields, which Spark's analyzer would refuse. The analyzer sees the type of the
+ * column instead, and the value is fitted to it when the statement is executed (FieldFit).
  */
 public class EvolvedValue extends Expression {
   private final Expression value;
@@ -35,7 +35,7 @@ public class EvolvedValue extends Expression {
     return FieldFit.fitted(value, type, old);
   }
 
-  /** Returns an expression in which all such values are fitted. */
+  /** Returns the expression with each EvolvedValue in it replaced with the fitted value. */
   public static Expression fitted(Expression expression) {
     if (expression instanceof EvolvedValue evolvedValue) {
       return evolvedValue.fitted();

@@ -8,10 +8,11 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * Stands for a MERGE while Spark's analyzer resolves its two tables, if the MERGE may add columns,
- * refers to many columns, or has variables. It hides the clauses from the analyzer, which would
- * resolve their columns only among the current columns of the table, search all columns for each
- * name, and mistake variables for columns. MergeEvolution later replaces it by a MERGE.
+ * A placeholder for a MERGE while Spark's analyzer resolves its two tables. It is used if the MERGE
+ * may add columns, refers to many columns, or has variables. It hides the clauses from the
+ * analyzer, which would otherwise look for columns only among the current columns of the table,
+ * search all columns for each name, and mistake variables for columns. MergeEvolution later
+ * replaces it with a MERGE.
  */
 public class EvolvingMerge extends LogicalPlan {
   private final LogicalPlan target;

@@ -25,9 +25,9 @@ import scala.collection.immutable.Seq;
  * blocks are lost, reading them fails; they are not computed again, because the result might
  * differ.
  *
- * <p>The plan hides constraints of the rows from Spark, even which columns have no NULL. Spark
- * would derive more constraints from pairs of expressions and compare each with all others, in a
- * time that grows with the third power of the number of columns.
+ * <p>The plan hides the constraints of the rows from Spark, including which columns contain no
+ * NULL. Otherwise, Spark would derive more constraints from pairs of expressions and compare each
+ * with all others. The time for this grows with the third power of the number of columns.
  */
 public class KeptRows {
   private final QueryExecution query;
@@ -45,8 +45,8 @@ public class KeptRows {
     }
     Seq<Seq<Expression>> values = Plans.seq(List.of(Plans.seq(Plans.list(analyzed.output()))));
     LogicalPlan unknown = new Expand(values, Plans.seq(columns), analyzed);
-    // The rows are not evaluated yet, because blocks cached by a failed evaluation could not be
-    // released.
+    // The rows are not evaluated here: if the evaluation failed in the constructor, its cached
+    // blocks could not be released.
     query = Dataset.ofRows(given.sparkSession(), unknown).localCheckpoint(false).queryExecution();
     rows = ((LogicalRDD) query.analyzed()).rdd();
     plan = query.analyzed().transformAllExpressions(new Renumbering(ids));
@@ -79,7 +79,7 @@ public class KeptRows {
 
   /** Releases the cached rows, which can no longer be read. */
   public void release() {
-    if (!rows.sparkContext().isStopped()) { // There are no executors then.
+    if (!rows.sparkContext().isStopped()) { // Otherwise, there are no executors.
       rows.unpersist(false);
     }
   }

@@ -16,8 +16,8 @@ import scala.Tuple2;
 import scala.collection.immutable.Seq;
 
 /**
- * The clauses of a MERGE that are of one kind, in order, with consecutive numbers from a first
- * number on.
+ * The clauses of a MERGE that have the same kind, in order. They have consecutive numbers, which
+ * begin with a given number.
  */
 public class MergeClauses {
   private final int first;
@@ -29,8 +29,8 @@ public class MergeClauses {
   private boolean writes;
 
   /**
-   * Reads the resolved actions for the columns of the table. Some of these columns are computed if
-   * an INSERT does not assign them.
+   * Reads the resolved actions for the columns of the table. The columns in computed, in lower
+   * case, are computed if an INSERT does not assign them.
    */
   public MergeClauses(
       Seq<MergeAction> actions,
@@ -109,8 +109,8 @@ public class MergeClauses {
   }
 
   /**
-   * Adds, for each clause, a branch with the action for a row, combined with additional bits. For
-   * rows to write, it includes the number of the clause.
+   * Adds, for each clause, a branch with the action for a row, combined with additional bits. The
+   * action for a row to write includes the number of the clause.
    */
   public void addActions(
       List<Tuple2<Expression, Expression>> branches, Attribute number, int more) {

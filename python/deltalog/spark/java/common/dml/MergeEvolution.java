@@ -9,13 +9,13 @@ import org.apache.spark.sql.classic.SparkSession;
 import scala.runtime.BoxedUnit;
 
 /**
- * Replaces an EvolvingMerge by a MERGE. If it may add columns, the added columns follow the rules
+ * Replaces an EvolvingMerge with a MERGE. If it may add columns, the added columns follow the rules
  * of the JVM connector:
  *
  * <ul>
- *   <li>If UPDATE SET *, INSERT * or an assignment names columns or fields of the source that the
- *       table lacks, they are added. Types are widened if the core allows it. NOT MATCHED BY SOURCE
- *       adds nothing.
+ *   <li>Columns and fields of the source that the table lacks are added if UPDATE SET *, INSERT *
+ *       or an assignment assigns them. Types are widened if the core allows it. NOT MATCHED BY
+ *       SOURCE adds nothing.
  *   <li>UPDATE SET * and INSERT * assign the columns of the source. In a struct that UPDATE SET *
  *       assigns, fields that the source lacks keep their values; in all other values they become
  *       NULL.

@@ -24,9 +24,9 @@ public class MergeKey {
   }
 
   /**
-   * Returns whether rows can only match if their values lie in the range of the source's values, so
-   * that bounds may be used. That is not the case for floating-point numbers, where NaN equals
-   * itself, and for types without an order.
+   * Returns whether a row can match only if its value lies in the range of the source's values, so
+   * that bounds may be used. Returns false for floating-point numbers, because NaN equals itself in
+   * Spark, for types without an order, and for a value of another type than the column.
    */
   public boolean isOrdered() {
     DataType type = column.dataType();

@@ -141,7 +141,7 @@ public class MergePlans {
   /**
    * Returns the rows of the target to change or delete. If there are clauses that insert, or a row
    * may only match once, it returns all matching pairs. The filters are true for all rows of the
-   * target that can match. The source must have row numbers in the column SOURCE. If changes are
+   * target that can match. The source must have row numbers in its last column. If changes are
    * recorded, rows to change are also returned with their old values.
    */
   public LogicalPlan changed(
@@ -205,8 +205,8 @@ public class MergePlans {
   }
 
   /**
-   * Returns the rows to insert by the clauses with these numbers, from rows of the source that have
-   * not matched.
+   * Returns the rows that the clauses with these numbers insert. The given rows are the rows of the
+   * source that have not matched.
    */
   public LogicalPlan inserted(LogicalPlan source, List<Integer> clauses) {
     LogicalPlan numbered = numbered(source, notMatched.number());

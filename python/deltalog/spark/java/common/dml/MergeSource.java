@@ -32,8 +32,8 @@ class MergeSource {
 
   /** Evaluates the rows, counts them and finds their keys. Call this method first. */
   void measure() {
-    // All rows are cached before the job that reads the keys, because that job would not see rows
-    // that are computed again while it runs.
+    // All rows are cached before the job that reads the keys. If that job cached them itself, Spark
+    // might compute lost rows again while it runs, and the job would not see the new values.
     kept.evaluate();
     stored = kept.bytes();
     keys = MergePlans.keys(merge);

@@ -30,7 +30,9 @@ public class MergeTargets extends Rule<LogicalPlan> {
     return plan.withNewChildren(Plans.seq(children));
   }
 
-  /** Returns the target with columns to which Spark's analyzer fits rows. */
+  /**
+   * Returns the target without that capability, so that Spark's analyzer fits rows to its columns.
+   */
   public static LogicalPlan strict(LogicalPlan plan) {
     if (plan instanceof DataSourceV2Relation dataSourceV2Relation) {
       Object table = dataSourceV2Relation.table();

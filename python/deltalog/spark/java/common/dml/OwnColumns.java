@@ -32,9 +32,9 @@ public class OwnColumns {
   }
 
   /**
-   * Returns a statement in which columns of other DataFrames are replaced by columns of its target
-   * with the same names. If the source also has a column with that name, the name is resolved
-   * again, as in the JVM connector, because it may mean either table.
+   * Returns a statement in which columns of other DataFrames are replaced with the target's columns
+   * of the same names. If the source also has a column with that name, the name is resolved again,
+   * as in the JVM connector, because it may mean either table.
    */
   public LogicalPlan bound(LogicalPlan statement) {
     List<LogicalPlan> children = Plans.list(statement.children());
@@ -69,7 +69,7 @@ public class OwnColumns {
     }
   }
 
-  /** Replaces columns of other DataFrames by columns of the target. */
+  /** Replaces columns of other DataFrames with columns of the target. */
   private class Binding extends NodeChange<Expression> {
     private final List<Attribute> columns;
     private final LogicalPlan source;

@@ -26,7 +26,7 @@ import scala.collection.immutable.Seq;
 public class RandomValues {
   private RandomValues() {}
 
-  /** Returns the statement with such values replaced by constants, for Spark's checks. */
+  /** Returns the statement with such values replaced with constants, which pass Spark's checks. */
   static LogicalPlan fixed(LogicalPlan statement) {
     LogicalPlan made = statement;
     Product parts = (Product) statement;

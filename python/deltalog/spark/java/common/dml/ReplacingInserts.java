@@ -102,7 +102,7 @@ public class ReplacingInserts extends Rule<LogicalPlan> {
     return merge;
   }
 
-  /** Returns the names of the table's columns, or of new columns, for the columns of the query. */
+  /** Returns, for each column of the query, the name of the table's column or of a new column. */
   private static List<String> names(
       InsertIntoStatement insert, DataSourceV2Relation table, int count) {
     List<String> columns = List.of(table.table().schema().fieldNames());
@@ -118,7 +118,7 @@ public class ReplacingInserts extends Rule<LogicalPlan> {
     }
     if (names.size() != count) {
       throw Bridge.refusals()
-          .arguments("INSERT", "there are " + count + " columns of rows for " + names.size());
+          .arguments("INSERT", "the query has " + count + " columns, but needs " + names.size());
     }
     return names;
   }
@@ -138,8 +138,8 @@ public class ReplacingInserts extends Rule<LogicalPlan> {
   }
 
   /**
-   * Returns the condition that rows have equal values in columns, which have the same positions in
-   * both.
+   * Returns the condition that a row of the table and a row of the query have equal values in the
+   * given columns. Each column must have the same position in the table and in the query.
    */
   private static Expression using(
       DataSourceV2Relation table,
@@ -198,7 +198,10 @@ public class ReplacingInserts extends Rule<LogicalPlan> {
     return parts.isEmpty() ? table : SubqueryAlias$.MODULE$.apply(Plans.seq(parts), table);
   }
 
-  /** Returns each row of the query twice, with a number. The name of the query is kept. */
+  /**
+   * Returns each row of the query twice: once for MATCHES, and once for IS_INSERTED. The alias of
+   * the query is kept.
+   */
   private static LogicalPlan doubled(LogicalPlan query, Attribute part) {
     if (query instanceof SubqueryAlias alias) {
       LogicalPlan rows = doubled(alias.child(), part);

@@ -119,9 +119,9 @@ public class ReplacingRows {
   }
 
   /**
-   * Returns the condition. Spark refuses names that are both in the table and in the rows. Names
-   * that only the converted rows have would be mistaken for the table's columns, and the condition
-   * might be true for all rows.
+   * Returns the condition. Spark refuses names that are both in the table and in the user's rows.
+   * This method also refuses names that are in the table and only in the converted rows: Spark
+   * would take them for the table's columns, and the condition might be true for all rows.
    */
   private Expression on(SparkSession session, LogicalPlan target, String text)
       throws ParseException {
@@ -142,7 +142,7 @@ public class ReplacingRows {
               "replaceOn",
               "the column "
                   + name.name()
-                  + " may be the table's or one of the rows: set targetAlias, and write"
+                  + " is both a column of the table and of the rows: set targetAlias, and write"
                   + " <targetAlias>.<column> for columns of the table");
     }
     for (Expression child : Plans.list(part.children())) {
@@ -150,7 +150,9 @@ public class ReplacingRows {
     }
   }
 
-  /** Returns the condition that rows have equal values in these columns. */
+  /**
+   * Returns the condition that a row of the table and a new row have equal values in these columns.
+   */
   private Expression using(LogicalPlan target, String columns) {
     Expression equal = null;
     for (String name :

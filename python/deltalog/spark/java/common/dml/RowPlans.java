@@ -11,7 +11,8 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import scala.collection.immutable.Seq;
 
 /**
- * The plans of DELETE and UPDATE, and for copying rows. Each row has the action for it (RowAction).
+ * The plans for DELETE, for UPDATE and for copying rows. Each row in their results contains the
+ * action for it (RowAction).
  */
 public class RowPlans {
   private RowPlans() {}
@@ -40,8 +41,8 @@ public class RowPlans {
   }
 
   /**
-   * Returns all rows of the scan: those for which the condition is true as in update, and the
-   * others unchanged.
+   * Returns all rows of the scan. Rows for which the condition is true are changed as in update;
+   * the other rows are unchanged.
    */
   public static LogicalPlan rewrite(
       StatementScan scan, Expression[] values, Expression condition, boolean records) {

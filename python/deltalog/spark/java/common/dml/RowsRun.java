@@ -51,8 +51,8 @@ public class RowsRun extends StatementRun {
   }
 
   /**
-   * Writes the rows to change with their new values; with `isWhole` also the other rows of the
-   * files.
+   * Writes the rows to change with their new values. If `isWhole` is true, also writes the other
+   * rows of the files.
    */
   public Object update(String relation, String description, boolean isWhole, boolean records)
       throws IOException {
@@ -68,7 +68,7 @@ public class RowsRun extends StatementRun {
 
   /**
    * Returns the numbers of the files that have rows to change, separated by commas; null if the
-   * statement sees values that differ from those in the files.
+   * statement sees other values than the files have.
    *
    * @param tag the tag of the job
    */

@@ -75,7 +75,7 @@ public class StatementDescription {
     parts.put("notMatchedBySource", clauses(merge.notMatchedBySourceActions()));
   }
 
-  /** Returns for each clause its condition, its action, and the columns that it assigns. */
+  /** Returns the condition, the action and the assigned columns of each clause. */
   private static List<Object[]> clauses(Seq<MergeAction> actions) {
     List<Object[]> all = new ArrayList<>();
     for (MergeAction action : Plans.list(actions)) {
@@ -105,8 +105,8 @@ public class StatementDescription {
   }
 
   /**
-   * Adds the planners of all tables that the statement reads, and separately of those other than
-   * its target.
+   * Adds the planners of all tables that the statement reads and, in another list, the planners of
+   * the tables that its source reads.
    */
   private static void addSources(Map<String, Object> parts, LogicalPlan statement) {
     Set<Object> others = new LinkedHashSet<>();

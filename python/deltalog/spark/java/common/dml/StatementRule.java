@@ -8,8 +8,8 @@ import org.apache.spark.sql.classic.SparkSession;
 
 /**
  * Turns a resolved DELETE, UPDATE or MERGE on one of our tables into a command, at the end of the
- * analysis. At that point, the optimizer has not yet replaced tables in the statement by cached
- * data or values from the log, and a command can return a result.
+ * analysis. At that point, the optimizer has not yet replaced tables in the statement with cached
+ * data or values from the log. Unlike a statement, a command can return a result.
  */
 public class StatementRule extends Rule<LogicalPlan> {
   private final SparkSession session;
@@ -32,8 +32,9 @@ public class StatementRule extends Rule<LogicalPlan> {
   }
 
   /**
-   * Returns the statement with a completely analyzed source. The rules after this one, which
-   * prepare nondeterministic expressions and functions for NULL, no longer see the statement.
+   * Returns the statement with a completely analyzed source. This is done here, because the
+   * analyzer's later rules do not see the statement inside the command. These rules prepare
+   * nondeterministic expressions, and the handling of NULL by functions.
    */
   private LogicalPlan withWholeSource(MergeIntoTable merge) {
     LogicalPlan source = session.sessionState().analyzer().execute(merge.sourceTable());

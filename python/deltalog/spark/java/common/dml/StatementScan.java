@@ -20,8 +20,8 @@ import scala.collection.immutable.Seq;
 
 /**
  * A scan of the table that a statement changes. Its columns have the ids to which the statement's
- * expressions refer. After them come the number of the file, the position of the row and, with row
- * tracking, the row id.
+ * expressions refer. After them come the number of the file and the position of the row and, if the
+ * table tracks rows, the row id and the row commit version.
  */
 public class StatementScan {
   private final LogicalPlan stored;
@@ -41,7 +41,7 @@ public class StatementScan {
     values = new AssignedValues(target.label());
     String[] rowTracking = ((SnapshotFormat) relation.fileFormat()).rowTracking();
     Dataset<Row> rows = session.baseRelationToDataFrame(relation);
-    // A column of the table may have the same name.
+    // This method is used, because a column of the table may also be named _metadata.
     Column metadata = rows.metadataColumn("_metadata");
     List<Column> selected = new ArrayList<>();
     selected.add(functions.col("*"));
@@ -147,7 +147,10 @@ public class StatementScan {
     return row;
   }
 
-  /** Returns row id and row commit version, if the table tracks rows. */
+  /**
+   * Returns the columns with the row id and the row commit version; none if the table does not
+   * track rows.
+   */
   public Attribute[] tracking() {
     return tracking;
   }

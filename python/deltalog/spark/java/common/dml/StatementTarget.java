@@ -68,9 +68,8 @@ public class StatementTarget {
   }
 
   /**
-   * Returns the plan of the target with the relation replaced by other rows, and with more columns.
-   * The nodes above the relation, for the name of the target and the padding of char columns, are
-   * kept.
+   * Returns the plan of the target with other rows in place of the relation, and with more columns.
+   * Projections that pad char columns are kept, but nodes that only name the target are not.
    */
   public LogicalPlan over(LogicalPlan rows, List<Attribute> more) {
     return over(plan, rows, more);
@@ -142,8 +141,8 @@ public class StatementTarget {
   }
 
   /**
-   * Returns those conjuncts of a condition that only read columns whose values are the same as in
-   * the files. Padded values must not be compared with the statistics of files.
+   * Returns the conjuncts of a condition that read only columns with the same values as in the
+   * files. Padded values must not be compared with the statistics of files.
    */
   public Seq<Expression> stored(Expression condition) {
     List<Expression> found = new ArrayList<>();
@@ -157,9 +156,9 @@ public class StatementTarget {
   }
 
   /**
-   * Returns the text of a condition if it has the same meaning in deltalog and in Spark, or null.
-   * It must not read padded values, or anything other than the row, and deltalog only knows the
-   * rules of ANSI SQL.
+   * Returns the text of a condition if it has the same meaning in deltalog and in Spark; otherwise
+   * null. The condition must not read padded values, or anything other than the row, and the
+   * session must use ANSI SQL, because deltalog knows only its rules.
    */
   public String exact(Expression condition) {
     Expression simple = Plans.simplified(condition, leaf);

@@ -22,9 +22,9 @@ import scala.collection.immutable.Seq;
  * The plans for the methods of DeltaTable that change rows. They are the same plans that Spark's
  * parser builds for statements, so Spark resolves and checks both in the same way.
  *
- * <p>A condition is null, SQL text, or a Column. The values of columns, which may be fields of
- * structs, are a JSON array of pairs of a name and an SQL text. A value that is a Column is passed
- * before, by `take`, and its SQL text is null.
+ * <p>A condition is null, SQL text, or a Column. Assigned values are a JSON array of pairs: the
+ * name of a column or of a field of a struct, and the SQL text of its value. If the value is a
+ * Column, the SQL text is null, and the Column must already have been passed to `take`.
  */
 public class VerbPlans {
   private final SparkSession session;
@@ -35,8 +35,8 @@ public class VerbPlans {
   private final List<MergeAction> bySource = new ArrayList<>();
 
   /**
-   * Creates plans for the columns of the table's DataFrames, which are marked with the id of the
-   * table.
+   * Creates the plans for a table. The columns of its DataFrames are marked with the given id
+   * (OwnColumns).
    */
   public VerbPlans(SparkSession session, String columnsId) {
     this.session = session;
@@ -72,7 +72,10 @@ public class VerbPlans {
             evolvesSchema));
   }
 
-  /** Adds a clause for rows that match. Without values, it assigns the source's columns. */
+  /**
+   * Adds a clause for rows that match. If values is null, an update assigns all of the source's
+   * columns.
+   */
   public void whenMatched(String action, Object condition, String values) {
     matched.add(clause(action, condition, values));
   }

@@ -3,7 +3,8 @@ package io.deltalog.spark;
 import java.lang.reflect.Field;
 
 /**
- * Access to private fields of Spark's objects by reflection. Spark reads these fields at each use.
+ * Access to private fields of Spark's objects by reflection. Spark reads these fields at each use,
+ * so a new value takes effect at once.
  */
 public class HiddenFields {
   private HiddenFields() {}
@@ -22,7 +23,10 @@ public class HiddenFields {
     }
   }
 
-  /** Sets the field with this name, of the class of the object or of a class that it extends. */
+  /**
+   * Sets the field with this name, which the class of the object or one of its superclasses
+   * declares.
+   */
   public static void set(Object object, String name, Object value)
       throws ReflectiveOperationException {
     Field field = find(object.getClass(), name);

@@ -86,8 +86,8 @@ public class Plans {
   }
 
   /**
-   * Returns a condition on the columns of a relation as the optimizer simplifies it, without a
-   * change of its type.
+   * Simplifies a condition on the columns of a relation in the same way as the optimizer. The type
+   * of the condition does not change.
    */
   public static Expression simplified(Expression condition, LogicalPlan relation) {
     LogicalPlan filter = new Filter(condition, relation);

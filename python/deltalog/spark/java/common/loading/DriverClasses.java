@@ -20,9 +20,9 @@ import java.util.stream.Collectors;
  * Checks whether the classes of this package are loaded in the driver and fit Spark, and loads
  * them.
  *
- * <p>Python loads this class on its own, before the jar was added to Spark, with a class loader
- * that has no parent. Therefore it may only use classes of Java itself, and Reflection and
- * LinkCheck, which have the same restriction.
+ * <p>Python loads this class on its own, before the jar is added to Spark, with a class loader that
+ * has no parent. Therefore it may only use classes of Java itself, and Reflection and LinkCheck,
+ * which have the same restriction.
  */
 public final class DriverClasses {
   private static final String PACKAGE = "io.deltalog.spark.";
@@ -98,7 +98,7 @@ public final class DriverClasses {
     }
   }
 
-  /** Returns the first symbols of a list. */
+  /** Returns the first three symbols of a list, and how many more there are. */
   static String shortened(List<String> symbols) {
     String more = symbols.size() > 3 ? " and " + (symbols.size() - 3) + " more" : "";
     return String.join(", ", symbols.subList(0, Math.min(3, symbols.size()))) + more;
@@ -116,9 +116,9 @@ public final class DriverClasses {
   }
 
   /**
-   * Adds a copy of a jar to the driver, and returns its path. Executors that start later need these
-   * classes, even if the wheel has been replaced by then. The random name distinguishes the jar
-   * from the jars of other JVMs.
+   * Adds a copy of a jar to the driver, and returns the path of the copy. A copy is needed, because
+   * executors that start later load these classes, even if the wheel has been replaced by then. The
+   * random name distinguishes the jar from the jars of other JVMs.
    */
   public String add(String jar) throws IOException, ReflectiveOperationException {
     Path directory = Files.createTempDirectory("deltalog-");

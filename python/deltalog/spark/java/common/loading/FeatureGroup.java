@@ -14,8 +14,8 @@ import java.util.stream.Collectors;
  * something that a group needs (LinkCheck). Statements of such a group are refused, and its classes
  * are never used. Without the group READ, this package cannot be used at all.
  *
- * <p>`scripts/feature_groups.py` lists the classes that are the entries of a group. Classes of READ
- * check the group here before they use such an entry.
+ * <p>`scripts/feature_groups.py` lists the entry classes of each group. Classes of READ check the
+ * group here before they use one of its entry classes.
  */
 public enum FeatureGroup {
   READ("read"),

@@ -110,7 +110,7 @@ final class Installation {
       return "";
     }
     return own()
-        + " is for another release than Spark "
+        + " was built for another release than Spark "
         + version
         + ", which lacks "
         + lost.values().iterator().next()

@@ -22,9 +22,9 @@ import java.util.jar.JarFile;
 /**
  * Checks that a jar of deltalog fits a build of Spark for which it was not compiled.
  *
- * <p>The build of the jar has listed all external symbols to which its classes refer. Each symbol
- * must exist with the same types. In addition, deltalog's classes must implement all abstract
- * methods of the classes and interfaces that they extend.
+ * <p>The jar contains a list of all external symbols to which its classes refer. Each symbol must
+ * exist with the same types. In addition, deltalog's classes must implement all abstract methods of
+ * the classes and interfaces that they extend.
  *
  * <p>The list has a section for each group of features, which begins with its name ("group name")
  * and the classes of deltalog that belong to it ("own a.b.C"). Then comes a line for each class
@@ -43,7 +43,7 @@ final class LinkCheck {
   private final Map<String, List<String>> missing = new LinkedHashMap<>();
   private final Map<String, Set<String>> owners = new HashMap<>();
 
-  /** Checks a jar; a class loader finds its classes and Spark's. */
+  /** Creates the check of a jar. The class loader finds the classes of the jar and of Spark. */
   LinkCheck(ClassLoader loader, String jar) {
     this.loader = loader;
     this.jar = jar;
@@ -67,7 +67,7 @@ final class LinkCheck {
   }
 
   private void note(String group, String symbol) {
-    // The text of an error may have several lines, but each group has only one.
+    // The text of an error may have several lines, but the result has only one line for each group.
     String line = symbol.replaceAll("\\s+", " ");
     missing.computeIfAbsent(group, name -> new ArrayList<>()).add(line);
   }

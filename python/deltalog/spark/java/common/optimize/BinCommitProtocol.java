@@ -27,7 +27,10 @@ public class BinCommitProtocol extends TableCommitProtocol {
     copied = bins.isOrdered(bin) ? new ShuffledRows(start, end) : new CopiedRows(start, end);
   }
 
-  /** Returns the writer of rows of a bin, whose changes are never recorded. */
+  /**
+   * Returns the writer for the rows of a bin. It ignores changes, because no changes are recorded
+   * for copied rows.
+   */
   @Override
   protected OutputWriter marked(
       OutputWriter file, ChangeWriter changes, StructType columns, int given) {

@@ -15,8 +15,8 @@ import scala.collection.immutable.Map$;
 
 /**
  * The rows of the files that an OPTIMIZE rewrites. If all bins keep their order, each bin is one
- * partition: file after file, each in its order. If some bins are ordered, the rows are shuffled
- * (OrderedRows).
+ * partition, which contains the rows of its files one file after another, in their order. If some
+ * bins are ordered, the rows are shuffled (OrderedRows).
  *
  * <p>The last columns of the rows are the number of the old file and the position of the row there.
  */
@@ -81,13 +81,13 @@ public class BinRows extends MarkedRows {
 
   /** Returns the rows of a relation, with the columns of row tracking. */
   public static Dataset<Row> scan(SparkSession session, String described) {
-    // Files that cannot be read are errors, even if the session's settings ignore them.
+    // Files that cannot be read cause errors, even if the session's settings ignore such files.
     scala.collection.immutable.Map<String, String> options =
         DeltalogRelation.withAllFiles(Map$.MODULE$.empty());
     DeltalogRelation relation = RelationDescription.relation(session, described, options);
     String[] tracking = ((SnapshotFormat) relation.fileFormat()).rowTracking();
     Dataset<Row> rows = session.baseRelationToDataFrame(relation);
-    // A column of the table may have the same name.
+    // This method is used, because a column of the table may also be named _metadata.
     Column metadata = rows.metadataColumn("_metadata");
     List<Column> selected = Projection.columns(Arrays.asList(Projection.attributes(rows)));
     if (tracking.length > 0) {
@@ -100,11 +100,12 @@ public class BinRows extends MarkedRows {
   }
 
   /**
-   * Returns the rows of a scan in bins, without the columns that the directories name.
+   * Returns the rows of a scan in bins, without the partition columns, which the names of
+   * directories contain.
    *
    * @param directories the names of these columns, as JSON
-   * @param areLast whether they are the last columns, and not among the table's
-   * @param more the number of columns after the table's
+   * @param areLast whether they are the last columns, rather than among the table's columns
+   * @param more the number of columns after the table's columns
    */
   public static Dataset<Row> packed(
       SparkSession session,
@@ -122,8 +123,8 @@ public class BinRows extends MarkedRows {
   }
 
   /**
-   * Returns the columns without those that the names of directories contain; see packed. These
-   * columns are identified by their positions.
+   * Returns the columns that packed keeps. If areLast is true, the partition columns are left out
+   * by position; otherwise by name, among the table's columns.
    */
   static Attribute[] kept(Dataset<Row> rows, String directories, boolean areLast, int more) {
     List<String> left = Json.list(directories);

@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.PriorityQueue;
 
 /**
- * A sample of a bin: the rows with the smallest random numbers. All rows below a limit are kept,
- * and the limit is lowered if they become too many.
+ * A sample of a bin: the rows with the smallest random numbers. All rows with numbers below a limit
+ * are kept, and the limit is lowered if there are too many of them.
  */
 public class BinSample {
   private final int most;

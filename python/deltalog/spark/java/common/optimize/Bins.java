@@ -28,8 +28,8 @@ public class Bins implements Serializable {
   private final String[][] values;
 
   /**
-   * Takes the bins as JSON: for each bin the numbers of old and new files, whether its rows are
-   * ordered, their number, and the directory and partition values.
+   * Takes the bins as JSON: for each bin, how many old files and new files it has, whether its rows
+   * are ordered, how many rows there are (or null), and the directory and the partition values.
    */
   public Bins(String json) {
     List<List<?>> bins = Json.list(json);

@@ -4,7 +4,7 @@ import java.io.Serializable;
 import java.util.Arrays;
 
 /**
- * Computes the positions of cells on Hilbert's curve or the Z-order through a grid, as in the
+ * Computes the positions of cells on a Hilbert curve or the Z-order through a grid, as in the
  * core's `optimize::curve`. A position is encoded as bytes, which compare in the same order as
  * positions, followed by a number that distinguishes rows in the same cell.
  */
@@ -24,7 +24,7 @@ public class CurveGrid implements Serializable {
     return bits;
   }
 
-  /** Returns the position of a cell, whose coordinates are changed by the call. */
+  /** Returns the position of a cell. The call overwrites the given coordinates. */
   public byte[] place(int[] cell, long tie) {
     if (isHilbert && dimensions > 1) {
       transpose(cell);
@@ -45,7 +45,7 @@ public class CurveGrid implements Serializable {
   }
 
   /**
-   * Replaces the coordinates so that their interleaved bits are the position on Hilbert's curve: J.
+   * Replaces the coordinates so that their interleaved bits are the position on a Hilbert curve: J.
    * Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004),
    * AxestoTranspose.
    */

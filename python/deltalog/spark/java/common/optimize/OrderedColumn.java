@@ -30,8 +30,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 public class OrderedColumn implements Serializable {
   /**
-   * The number of bytes of a value that are compared. It is limited because statistics only contain
-   * a prefix of strings.
+   * The maximum number of bytes of a value that are compared. More bytes would not help, because
+   * statistics contain only a prefix of strings.
    */
   private static final int PREFIX = 128;
 
@@ -152,7 +152,7 @@ public class OrderedColumn implements Serializable {
     }
   }
 
-  /** Reads a value that was written. */
+  /** Reads a value that `write` has written. */
   public Object read(DataInputStream in) throws IOException {
     if (!in.readBoolean()) {
       return null;

@@ -24,10 +24,11 @@ import scala.reflect.ClassTag$;
  * and has one section of the curve.
  *
  * <ol>
- *   <li>A job draws a sample of the columns, from which the ranks of values and the ends of files
- *       follow (CurvePlaces), and counts the rows of each old file.
- *   <li>The rows get the number of their task and their place on the curve, are shuffled, and
- *       sorted. Bins that keep their order are sorted by their old files.
+ *   <li>A job draws a sample of the columns by which rows are ordered, and counts the rows of each
+ *       old file. The sample determines the ranks of values, and where each new file ends on the
+ *       curve (CurvePlaces).
+ *   <li>Each row gets the key of its task and its place on the curve. Then the rows are shuffled
+ *       and sorted. Bins that keep their order are sorted by their old files.
  * </ol>
  *
  * The keys of a row depend only on its values, its file and its position, so a repeated task
@@ -85,8 +86,8 @@ public class OrderedRows {
   }
 
   /**
-   * Returns the rows of the scan with two more columns: the task that writes the row, and its
-   * position on the curve.
+   * Returns the rows of the scan with two more columns: the key of the task that writes the row,
+   * and the row's position on the curve.
    */
   public Dataset<Row> keyed() {
     places = new CurvePlaces(bins, grid, paths.size(), sample.samples());
@@ -166,8 +167,8 @@ public class OrderedRows {
   }
 
   /**
-   * Returns for each task a number that Spark's shuffle by one column assigns to the task's
-   * partition.
+   * Returns one key for each task. When Spark repartitions rows by a column that contains these
+   * keys, the rows with a task's key go to that task's partition.
    */
   private static int[] keys(int tasks) {
     Expression number = new BoundReference(0, DataTypes.IntegerType, false);

@@ -9,12 +9,15 @@ import java.util.Arrays;
  */
 public class Ranks implements Serializable {
   /**
-   * The values at which ranks change, in order: Long, Double, byte[] or BigInteger; null, for NULL,
-   * comes first.
+   * The values at which ranks change, in order: Long, Double, byte[] or BigInteger objects. NULL is
+   * null, and comes first. The array itself is null if numbers has the boundaries.
    */
   private final Object[] boundaries;
 
-  /** The same boundaries if all are Longs, which is the most common case and needs no objects. */
+  /**
+   * The boundaries if all of them are Longs; otherwise null. This is the most common case, and
+   * needs no objects.
+   */
   private final long[] numbers;
 
   /** The rank of a value above all boundaries. */
@@ -48,8 +51,8 @@ public class Ranks implements Serializable {
   }
 
   /**
-   * Returns the number of boundaries that are less than a value or, with orEqual, not greater than
-   * it.
+   * Returns the number of boundaries that are less than a value or, if orEqual is true, not greater
+   * than it.
    */
   private int below(Object value, boolean orEqual) {
     int low = 0;

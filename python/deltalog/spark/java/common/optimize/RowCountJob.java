@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.classic.Dataset;
 
-/** The job that counts how many rows precede certain rows (RowCountTask). */
+/** The job that counts how many rows precede the searched rows (RowCountTask). */
 public class RowCountJob extends AnswerJob {
   private final long[] sums;
 

@@ -8,8 +8,9 @@ import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Counts how many rows precede certain rows in a new file: for each of these, how many rows are
- * between it and the previous one, as 64-bit numbers.
+ * Counts how many rows precede the searched rows in the new files (RowSearch). Returns a 64-bit
+ * number for each searched row: how many of the rows that this task reads are between the previous
+ * searched row of the same file (inclusive) and the searched row.
  */
 public class RowCountTask extends AbstractFunction1<Iterator<InternalRow>, byte[]>
     implements Serializable {
@@ -17,16 +18,17 @@ public class RowCountTask extends AbstractFunction1<Iterator<InternalRow>, byte[
   private final OrderedColumn[] columns;
 
   /**
-   * The positions on the curve of these rows for each task, in order; null for tasks without any.
+   * For each task that writes a new file, the positions of its searched rows on the curve, in
+   * order; null if it has none.
    */
   private final byte[][][] asked;
 
-  /** The number of the first of these rows of each task. */
+  /** For each of these tasks, the number of its first searched row. */
   private final int[] firsts;
 
   private final int count;
 
-  /** For each file, whether its rows may precede some of these rows. */
+  /** For each file, whether its rows may precede a searched row. */
   private final boolean[] counted;
 
   /** Takes rows whose last columns are the number of the file and their position there. */
@@ -62,7 +64,7 @@ public class RowCountTask extends AbstractFunction1<Iterator<InternalRow>, byte[
         continue;
       }
       int found = Arrays.binarySearch(asked[task], place, Arrays::compareUnsigned);
-      // The index of the first of these rows that comes after this row.
+      // The index of the first searched row that comes after this row.
       int next = found >= 0 ? found + 1 : -found - 1;
       if (next < asked[task].length) {
         before[firsts[task] + next]++;

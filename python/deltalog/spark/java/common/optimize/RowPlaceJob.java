@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.classic.Dataset;
 
-/** The job that finds the positions of certain rows on the curve (RowPlaceTask). */
+/** The job that finds the positions of the searched rows on the curve (RowPlaceTask). */
 public class RowPlaceJob extends AnswerJob {
   private final byte[][] places;
 

@@ -11,18 +11,18 @@ import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Finds the positions of certain rows on the curve. Returns bytes: for each row its number, and its
- * position on the curve.
+ * Finds the positions of the searched rows on the curve (RowSearch). Returns, as bytes, the number
+ * and the position on the curve of each searched row that it reads.
  */
 public class RowPlaceTask extends AbstractFunction1<Iterator<InternalRow>, byte[]>
     implements Serializable {
   private final CurvePlaces places;
   private final OrderedColumn[] columns;
 
-  /** The positions of the rows in each file, in order; null for files without any. */
+  /** For each file, the positions of its searched rows, in order; null if it has none. */
   private final long[][] rows;
 
-  /** The number of the first of these rows of each file. */
+  /** For each file, the number of its first searched row. */
   private final int[] firsts;
 
   /** Takes rows whose last columns are the number of the file and their position there. */

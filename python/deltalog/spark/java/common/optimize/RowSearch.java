@@ -14,8 +14,8 @@ import org.apache.spark.sql.classic.Dataset;
  *
  * <p>Tasks do not record where they write each row. But a row's position on the curve is unique, so
  * its position in the new file is the number of rows of the same task with smaller positions on the
- * curve. One job finds the positions of the rows on the curve, and another one counts. Both read
- * the columns by which rows are ordered, and shuffle nothing.
+ * curve. One job finds the positions of the rows on the curve, and another one counts the rows
+ * before them. Both jobs read the columns by which rows are ordered, and shuffle nothing.
  */
 public class RowSearch {
   /** The maximum total size in bytes of the answers of all tasks that count. */
@@ -38,9 +38,10 @@ public class RowSearch {
   }
 
   /**
-   * Finds rows, sorted by file and position. Each is an int, the number of its file, and a long,
-   * its position there. Returns for each an int, the number of the task, and a long, the position
-   * in its file; null if the answers of the counting tasks would be too large.
+   * Finds rows, which must be sorted by file and position. Each row is given as an int, the number
+   * of its old file, and a long, its position there. Returns, for each row, an int, the number of
+   * the task that wrote it, and a long, its position in the file of that task. Returns null if the
+   * answers of the counting tasks would be too large.
    */
   public byte[] find(byte[] asked) {
     ByteBuffer in = ByteBuffer.wrap(asked);
@@ -105,7 +106,7 @@ public class RowSearch {
     return out.array();
   }
 
-  /** Returns the places of rows, which come file by file. */
+  /** Returns the positions of rows on the curve. The rows must be sorted by file and position. */
   private byte[][] places(int[] files, long[] positions) {
     long[][] ofFiles = new long[bins.start(bins.count())][];
     int[] firsts = new int[ofFiles.length];

@@ -13,12 +13,10 @@ import org.apache.spark.sql.classic.Dataset;
  * sample of each bin.
  */
 public class SampleJob extends AnswerJob {
-  /**
-   * The maximum number of rows to draw from a bin, unless it has many new files; also the
-   * approximate number of rows to draw from all bins together.
-   */
+  /** The maximum number of rows to draw from a bin, unless it has many new files. */
   private static final long ROWS = 1 << 16;
 
+  /** The approximate number of rows to draw from all bins together. */
   private static final long ROWS_OF_ALL = 1 << 18;
 
   /** The minimum number of rows to draw per new file. */

@@ -23,12 +23,10 @@ public class SampleTask extends AbstractFunction1<scala.collection.Iterator<Inte
   private final Bins bins;
   private final OrderedColumn[] columns;
 
-  /**
-   * For each bin: the limit (rows with a number below it are drawn), and the maximum number of rows
-   * that a task draws.
-   */
+  /** For each bin, the limit: rows with a number below it are drawn. */
   private final long[] limits;
 
+  /** For each bin, the maximum number of rows that a task draws. */
   private final int[] most;
 
   /** Takes rows whose last column is the number of the file. */

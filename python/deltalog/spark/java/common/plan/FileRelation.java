@@ -17,8 +17,9 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * The relation of files that Spark's own strategy scans, which replaces the scan of a table in
- * deltalog's catalog. Its columns keep their expression ids, so the plan around it stays valid.
+ * Replaces the scan of a table in deltalog's catalog with a relation of files, which Spark's own
+ * strategy can scan. The columns keep their expression ids, so the plan around the relation stays
+ * valid.
  */
 public class FileRelation extends NodeChange<LogicalPlan> {
   /** The metadata key with which Spark marks the column _metadata of a table. */

@@ -94,8 +94,8 @@ public class LogAnswers extends NodeChange<Expression> {
   }
 
   /**
-   * Returns the plan below the aggregate over the rows from the log, or null if these are not
-   * sufficient.
+   * Returns the plan below the aggregate with the rows from the log in place of the table, or null
+   * if these rows are not sufficient.
    */
   private LogicalPlan over(LogicalPlan plan, LogicalPlan log) {
     if (plan.children().isEmpty()) {
@@ -204,7 +204,7 @@ public class LogAnswers extends NodeChange<Expression> {
     return null;
   }
 
-  /** Replaces column names by the table's spelling. */
+  /** Replaces column names with the table's spelling of them. */
   public static final class TableNames extends NodeChange<Expression> {
     private final LogAnswers answers;
 

@@ -22,9 +22,9 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * The plan of a scan of a table whose files Hadoop cannot access: the relation is replaced by rows
- * that Python workers read. Files that the filters exclude according to the log are not read, and
- * Spark applies all filters to the rows.
+ * The scan of a table if Hadoop cannot access its files: the relation is replaced with rows that
+ * Python workers read. Files that the filters exclude according to the log are not read, and Spark
+ * applies all filters to the rows.
  */
 public class PortableScan extends NodeChange<LogicalPlan> {
   private final LogicalRelation source;

@@ -89,7 +89,7 @@ public class PrunedSizes extends Rule<LogicalPlan> {
         CaseClass.with((DataSourceV2ScanRelation) scan, Collections.singletonMap("scan", sized));
   }
 
-  /** Replaces one scan by another. */
+  /** Replaces one scan with another. */
   private static final class Sized extends NodeChange<LogicalPlan> {
     private final LogicalPlan scan;
     private final LogicalPlan sized;

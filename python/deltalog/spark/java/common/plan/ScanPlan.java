@@ -44,8 +44,8 @@ public class ScanPlan extends NodeChange<SparkPlan> {
   }
 
   /**
-   * Returns the size in bytes of the files that the scan of such a query reads; -1 if that is not
-   * known. The scan later uses this listing.
+   * Returns the size in bytes of the files that a query reads from the one deltalog table in it; -1
+   * if the size is not known. The files are listed for this, and the scan later uses this listing.
    */
   static long size(LogicalPlan plan) {
     if (!readsOurs(plan)) {
@@ -136,8 +136,8 @@ public class ScanPlan extends NodeChange<SparkPlan> {
   }
 
   /**
-   * Returns the filters that Spark uses for listing files. Results of subqueries are not known at
-   * that time.
+   * Returns the filters that Spark uses for listing files. Filters with subqueries are left out,
+   * because the results of subqueries are not known at that time.
    */
   static Seq<Expression> known(Seq<Expression> filters) {
     List<Expression> known = new ArrayList<>();

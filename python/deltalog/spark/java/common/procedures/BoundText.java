@@ -20,9 +20,9 @@ import org.apache.spark.sql.catalyst.parser.ParserInterface;
  * </pre>
  *
  * <p>The expression needs each value twice, but a marker without a name must not be repeated. So
- * the call of the procedure first has the markers once, in a list, which Spark's parser parses, and
- * the expression is built from the parsed markers (`expression`). A script remains a string, in
- * which only named markers can be repeated (`text`).
+ * the procedure call that Spark's parser parses contains each marker once, in a list (`list`). The
+ * expression is then built from the parsed markers (`expression`). A script, however, remains a
+ * string. There the expression is inserted as text, so only named markers are possible (`text`).
  */
 final class BoundText {
   private final List<String> parts = new ArrayList<>();
@@ -31,7 +31,7 @@ final class BoundText {
   private BoundText() {}
 
   /**
-   * Returns a condition with its markers, given the expression to which Spark has parsed it; null
+   * Returns a condition with its markers, given the expression that Spark has parsed from it; null
    * if it has no markers.
    */
   static BoundText of(String text, Expression parsed) {
@@ -110,7 +110,8 @@ final class BoundText {
   }
 
   /**
-   * Returns an SQL expression that writes a constant with the value and the type of a parameter.
+   * Returns an SQL expression whose result is the SQL text of a constant with the value and the
+   * type of a parameter.
    */
   private static String value(String marker) {
     String escaped =
@@ -124,7 +125,7 @@ final class BoundText {
         + "), ')'), 'NULL')";
   }
 
-  /** Replaces the markers :v0, :v1, … by values. */
+  /** Replaces the markers :v0, :v1, … with values. */
   private static final class Values extends NodeChange<Expression> {
     private final List<Expression> values;
 

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 
 /**
- * Replaces statements that Spark's grammar lacks by calls of procedures, in a script (BEGIN … END).
+ * Replaces statements that Spark's grammar lacks with procedure calls, in a script (BEGIN … END).
  * Each statement of a script ends with a semicolon.
  */
 public class OwnScript {
@@ -16,7 +16,10 @@ public class OwnScript {
 
   private OwnScript() {}
 
-  /** Returns a script with calls of procedures; returns any other statement unchanged. */
+  /**
+   * Returns a script with procedure calls in place of such statements. Returns any other text
+   * unchanged.
+   */
   public static String of(String text, ParserInterface spark) throws ParseException {
     SqlTokens tokens = new SqlTokens(text);
     if (!tokens.skip("BEGIN")) {

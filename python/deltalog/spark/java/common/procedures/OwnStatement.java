@@ -75,14 +75,14 @@ public class OwnStatement {
     return true;
   }
 
-  /** A name or a path in quotes, or the expression that is one. */
+  /** A name, a path in quotes, or an SQL expression with a name as its value. */
   private record Name(String text, boolean isExpression) {
     static Name of(String text) {
       return text == null ? null : new Name(text, false);
     }
   }
 
-  /** Returns the name of the table; null if it is an expression. */
+  /** Returns the name of a table, or the expression in IDENTIFIER(…); null if there is neither. */
   private static Name name(SqlTokens tokens) {
     String expression = tokens.skipIdentifier();
     return expression == null ? Name.of(tokens.skipName()) : new Name(expression, true);
@@ -281,7 +281,7 @@ public class OwnStatement {
   }
 
   /**
-   * Returns ANALYZE TABLE … COMPUTE DELTA STATISTICS. Spark's own statement lacks the word DELTA.
+   * Parses ANALYZE TABLE … COMPUTE DELTA STATISTICS. Spark's own statement lacks the word DELTA.
    */
   private static OwnStatement statistics(String explain, SqlTokens tokens, ParserInterface spark)
       throws ParseException {
@@ -304,8 +304,8 @@ public class OwnStatement {
   }
 
   /**
-   * Stores the predicate of a WHERE, which ends before the word `end`; returns false if the
-   * predicate is missing.
+   * Stores the predicate of a WHERE clause, if there is one. The predicate ends before the word
+   * `end`. Returns false if the predicate is missing after WHERE.
    */
   private boolean skipWhere(SqlTokens tokens, String end, ParserInterface spark)
       throws ParseException {
@@ -342,7 +342,7 @@ public class OwnStatement {
     return isEnclosed && !tokens.skip(")") ? null : names.toArray(new String[0]);
   }
 
-  /** Returns RESTORE of a version or of a time. */
+  /** Parses RESTORE to a version or a time. */
   private static OwnStatement restore(String explain, SqlTokens tokens) throws ParseException {
     tokens.skip("TABLE");
     Name table = name(tokens);
@@ -388,7 +388,7 @@ public class OwnStatement {
     return tokens.isEnd() ? statement : null;
   }
 
-  /** Returns FSCK REPAIR TABLE, which may include damaged files. */
+  /** Parses FSCK REPAIR TABLE, which may also remove damaged files. */
   private static OwnStatement repair(String explain, SqlTokens tokens, ParserInterface spark)
       throws ParseException {
     if (!tokens.skip("REPAIR") || !tokens.skip("TABLE")) {
@@ -415,7 +415,7 @@ public class OwnStatement {
     return tokens.isEnd() ? statement : null;
   }
 
-  /** Returns CONVERT TO DELTA of a directory. */
+  /** Parses CONVERT TO DELTA of a directory or a table. */
   private static OwnStatement convert(String explain, SqlTokens tokens) {
     String directory = tokens.skip("TO") && tokens.skip("DELTA") ? tokens.skipName() : null;
     if (directory == null) {
@@ -500,8 +500,8 @@ public class OwnStatement {
   }
 
   /**
-   * Parses properties in parentheses, whose names and values are strings; returns null if there are
-   * none.
+   * Parses properties in parentheses. Their names may be quoted, and their values are strings.
+   * Returns null if the next tokens are something else.
    */
   private static Map<String, String> properties(SqlTokens tokens, ParserInterface spark)
       throws ParseException {
@@ -581,7 +581,9 @@ public class OwnStatement {
     return "EXPLAIN ";
   }
 
-  /** Returns the quoted string; null if Spark interprets it as the name of a column. */
+  /**
+   * Returns the content of a quoted string; null if Spark interprets it as the name of a column.
+   */
   private static String value(String quoted, ParserInterface spark) throws ParseException {
     Expression parsed = spark.parseExpression(quoted);
     Object value = parsed instanceof Literal literal ? literal.value() : null;

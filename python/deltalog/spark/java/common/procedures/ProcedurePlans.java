@@ -25,8 +25,8 @@ public class ProcedurePlans {
   private ProcedurePlans() {}
 
   /**
-   * Returns the plan with the procedure if it calls one of deltalog's, regardless of the current
-   * catalog.
+   * Returns the plan. If it calls one of deltalog's procedures, that procedure is resolved,
+   * regardless of the current catalog.
    */
   public static LogicalPlan resolved(LogicalPlan plan) throws Exception {
     return replaced(plan, new ArrayList<>(), true, given -> given);
@@ -47,7 +47,7 @@ public class ProcedurePlans {
         plan, arguments, statement.hasResult(), given -> bound(given, statement, spark));
   }
 
-  /** The placeholder in a call for an argument that was parsed. */
+  /** Returns the argument to use in place of an argument that Spark has parsed. */
   private interface Argument {
     Expression of(Expression given) throws Exception;
   }

@@ -10,8 +10,8 @@ import org.apache.spark.sql.internal.VariableSubstitution;
 
 /**
  * Reads the tokens of a statement one by one. They come from Spark's own lexer, without comments,
- * and with variables replaced. If a method does not find the tokens that it reads, it skips nothing
- * and returns null or false.
+ * and with variables replaced. If a method does not find the tokens that it reads, it returns null
+ * or false. Tokens that it has matched before the first mismatch are skipped nevertheless.
  */
 public class SqlTokens {
   private final CodePointCharStream text;

@@ -77,9 +77,9 @@ public class DeltalogFileIndex implements FileIndex {
   }
 
   /**
-   * Returns for each partition with rows its values, its number of rows, and the minimum and
-   * maximum of each of the columns. Returns null if the log does not contain all of these exactly.
-   * Partitions that the filters exclude may be included.
+   * Returns the values of each partition with rows, its number of rows, and the minimum and maximum
+   * of each of the columns. Returns null if the log does not have the exact values. Partitions that
+   * the filters exclude may be included.
    */
   public PackedValues answers(Seq<Expression> filters, String[] columns) {
     if (!answers) {

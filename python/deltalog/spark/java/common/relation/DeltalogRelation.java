@@ -18,13 +18,13 @@ import scala.collection.immutable.Map;
  * position in dataSchema, so users see the table's order of columns. Spark reads partition columns
  * only from the index.
  *
- * <p>Session settings for plain files do not apply, because the rows of a version never change. The
- * constructor sets these options as defaults, because Spark copies relations to change their
- * options.
+ * <p>Session settings for plain files do not apply, because the rows of a version never change.
+ * Default options override these settings. The constructor sets them, because Spark copies
+ * relations to change their options.
  */
 public class DeltalogRelation extends HadoopFsRelation implements InsertableRelation {
   /**
-   * Options that override the session's settings. A missing or damaged file is an error, because
+   * Options that override the session's settings. A missing or damaged file is an error. Otherwise,
    * its rows would be lost silently. Dates and timestamps are not rebased, except in files whose
    * footer states that Spark wrote them in the Julian calendar. The footer overrides these options.
    */

@@ -81,15 +81,13 @@ public class FilterText extends NodeChange<Expression> {
     }
   }
 
-  /** Returns an expression in a form for people. */
+  /** Returns an expression as SQL that people can read. */
   public static String readable(Expression expression) {
     Expression simple = Plans.simplified(expression, OneRowRelation$.MODULE$.apply());
     return simple.transform(new FilterText()).sql();
   }
 
-  /**
-   * Returns an expression in a form for people, in which columns are qualified with their tables.
-   */
+  /** Returns an expression as SQL that people can read, with columns qualified by their tables. */
   public static String qualified(Expression expression) {
     return Plans.simplified(expression, OneRowRelation$.MODULE$.apply()).sql();
   }

@@ -83,7 +83,8 @@ public final class FatalFiles {
 
   /**
    * Returns whether the reader of a file requested the memory to decode a page, and not to make
-   * room for more values of a batch. The JVM omits the stack trace if the error happens often.
+   * room for more values of a batch. If the error happens often, the JVM omits the stack trace;
+   * then this also returns true.
    */
   private static boolean isOfReader(StackTraceElement[] calls) {
     for (StackTraceElement call : calls) {

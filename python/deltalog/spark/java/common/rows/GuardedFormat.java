@@ -37,7 +37,10 @@ public class GuardedFormat extends ParquetFileFormat {
     return columns;
   }
 
-  /** Returns the columns as they are read from files. Spark passes only the parts that it needs. */
+  /**
+   * Returns all columns of the table as they are read from files. Spark passes only the parts that
+   * a scan needs.
+   */
   protected StructType inFiles() {
     return columns;
   }

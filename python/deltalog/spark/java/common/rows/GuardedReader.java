@@ -9,8 +9,8 @@ import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Spark's reader of a file, with checks: the file itself before it is opened, and the sizes that it
- * claims before its contents are read. Runs in tasks.
+ * Spark's reader of a file, with checks. The file itself is checked before it is opened, and the
+ * sizes that it claims are checked before its contents are read. Runs in tasks.
  *
  * <p>An iterator whose declared items are rows may return batches of rows, so deltalog's readers
  * check the class of each item.

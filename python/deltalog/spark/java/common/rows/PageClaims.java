@@ -14,7 +14,7 @@ import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
 import org.apache.parquet.hadoop.metadata.CompressionCodecName;
 
 /**
- * Checks the sizes that a Parquet file claims before memory is taken for them.
+ * Checks the sizes that a Parquet file claims before memory is allocated for them.
  *
  * <pre>
  * footer ── a column chunk lies within the file
@@ -172,10 +172,10 @@ final class PageClaims {
   private static long ratio(CompressionCodecName codec) {
     return switch (codec) {
       case UNCOMPRESSED -> 1;
-      case SNAPPY -> 22; // 64 bytes are copied by three.
+      case SNAPPY -> 22; // Three bytes can encode a copy of 64 bytes.
       case LZ4, LZ4_RAW, LZO -> 256;
       case GZIP -> 1032;
-      case ZSTD -> 1 << 15; // A block of 128 KiB is repeated by four bytes.
+      case ZSTD -> 1 << 15; // Four bytes can encode a block of 128 KiB.
       default -> Integer.MAX_VALUE;
     };
   }

@@ -110,7 +110,7 @@ public class PhysicalNames implements Serializable {
     try {
       return changes.isEmpty() ? filter : CaseClass.with(filter, changes);
     } catch (Exception e) {
-      return null; // Spark applies filters that are not pushed down to the rows.
+      return null; // Spark still applies a filter to the rows if it is not pushed down.
     }
   }
 

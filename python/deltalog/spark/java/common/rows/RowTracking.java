@@ -20,8 +20,8 @@ public class RowTracking extends ScanColumn {
   private final int rowIndex;
 
   /**
-   * Creates the column; rowIndex is the position of the row's index, or -1 if the value is the same
-   * for all rows of the file.
+   * Creates the column; rowIndex is the position of the column with row indexes, or -1 if the
+   * file's value is the same for all rows.
    */
   public RowTracking(int position, String fact, int rowIndex) {
     super(position, DataTypes.LongType);

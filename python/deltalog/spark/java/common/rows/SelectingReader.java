@@ -21,7 +21,7 @@ import scala.runtime.AbstractFunction1;
  * for the rows that meet the condition. Runs in tasks.
  *
  * <p>This is faster only if whole pages have no such row: skipping single rows costs as much as
- * decoding them. So all rows are read if at least half of the sections of a file contain such a
+ * decoding them. So all rows are read if more than half of the sections of a file contain such a
  * row.
  */
 public class SelectingReader extends AbstractFunction1<PartitionedFile, Iterator<?>>
@@ -55,8 +55,8 @@ public class SelectingReader extends AbstractFunction1<PartitionedFile, Iterator
   }
 
   /**
-   * Combines the filters that only read columns which files store unchanged to one condition; null
-   * if there are no such filters.
+   * Combines filters into one condition. Leaves out filters that read columns that files do not
+   * store unchanged. Returns null if no filter is left.
    */
   public static Expression condition(Seq<Expression> filters, StructType converted) {
     Expression all = null;

@@ -292,7 +292,8 @@ public class SnapshotFormat extends GuardedFormat {
         || Arrays.asList(first.fieldNames()).containsAll(Arrays.asList(required.fieldNames()))) {
       return whole(session, data, partition, required, filters, options, conf);
     }
-    // Spark passes the columns to the reader in the configuration.
+    // The second reader needs its own configuration, because Spark passes the columns to a reader
+    // in it.
     Configuration own = new Configuration(conf);
     return new SelectingReader(
         whole(session, data, partition, required, filters, options, conf),

@@ -17,8 +17,8 @@ import scala.collection.immutable.Seq;
 
 /**
  * Reads void columns, which files do not contain. Before 4.1, Spark's Parquet reader does not
- * support the type void. So instead of each void column, a column that does not exist in any file
- * is read, whose values are NULL as well.
+ * support the type void. So a column that does not exist in any file is read instead of each void
+ * column. Its values are NULL as well.
  */
 public class VoidColumns {
   private VoidColumns() {}

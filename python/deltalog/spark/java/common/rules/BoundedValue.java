@@ -13,13 +13,13 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * A value in an expression of a table whose size is limited. The size is checked after the value
- * was computed, and also before, if it can be estimated from the operands.
+ * A value of limited size in an expression of a table. The size is checked after the value was
+ * computed. If the size can be estimated from the operands, it is also checked before.
  */
 public class BoundedValue extends Expression implements CodegenFallback, Serializable {
   private static final long serialVersionUID = 1L;
 
-  /** The function, whose operands are references to `operands` by position, or constants. */
+  /** The function. Its arguments are references to `operands` by position, or constants. */
   private final Expression call;
 
   private final Expression[] operands;

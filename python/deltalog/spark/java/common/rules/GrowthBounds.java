@@ -36,7 +36,10 @@ public class GrowthBounds {
 
   private GrowthBounds() {}
 
-  /** Returns the maximum number of bytes that a call may take, or a quarter of that number. */
+  /**
+   * Returns an approximate maximum for the number of bytes that the value of a call takes. The
+   * value may take up to four times as many.
+   */
   public static double of(Expression call, Object[] values, DataType[] types, double arguments) {
     String function =
         call instanceof StaticInvoke invoke

@@ -28,11 +28,11 @@ import scala.collection.immutable.Seq;
  *
  * <ul>
  *   <li>The expression is parsed with Spark's plain grammar. A session's parser would replace
- *       ${names} by settings and environment variables.
+ *       ${names} with settings and environment variables.
  *   <li>The expression may contain constants, columns of the table, operators, and the functions of
  *       a list (`RuleFunctions`). Everything else is refused, such as subqueries, windows,
  *       aggregates, and names that are not columns.
- *   <li>It is resolved in the way in which Spark resolves default values, with built-in functions
+ *   <li>It is resolved in the same way as Spark resolves default values, with built-in functions
  *       only. The functions and variables of the session are not used, so none of them can replace
  *       a built-in function.
  * </ul>
@@ -169,7 +169,7 @@ public class RuleExpression {
     check(parsed, names);
     Expression resolved = analyzed(parsed, columns);
     if (!resolved.deterministic()) {
-      throw refused("its value is another one each time that it is computed");
+      throw refused("its value may differ each time it is computed");
     }
     for (Expression part : Plans.list(resolved.collectLeaves())) {
       String leaf = partOf(part);
@@ -177,9 +177,11 @@ public class RuleExpression {
           "VariableReference")) { // A field that a column lacks could be the variable of a script.
         throw refused("the table has no column " + part.sql());
       }
-      // This allows unix_timestamp(), for example. All casts to times use the session's time zone.
+      // For example, the list of functions allows unix_timestamp, which reads the current time if
+      // it has no arguments. The current time zone is allowed, because all casts to times use it
+      // anyway.
       if (leaf.startsWith("Current") && !leaf.equals("CurrentTimeZone") && !mayChange()) {
-        throw refused("its value is another one at another time");
+        throw refused("its value depends on the current time");
       }
     }
     return RuleGrowth.isIn(resolved)
@@ -202,7 +204,7 @@ public class RuleExpression {
       return;
     }
     if (!RuleGrowth.isKnown(resolved)) {
-      throw refused("it makes a value whose size is not known before the value is needed");
+      throw refused("the size of its value cannot be computed in advance");
     }
     RuleRefusal tooLarge = tooLarge();
     try {
@@ -219,8 +221,8 @@ public class RuleExpression {
     return refused(
         "its values would have more than "
             + RuleFunctions.bytes()
-            + " bytes in a row, a fourth of what the environment variable DELTALOG_EXPRESSION_BYTES"
-            + " allows for many");
+            + " bytes in a row, a quarter of the limit for many rows (the environment variable"
+            + " DELTALOG_EXPRESSION_BYTES)");
   }
 
   private Expression parsed() {

@@ -98,7 +98,7 @@ public class RuleGrowth {
     return isKnown;
   }
 
-  /** Returns the expression that Spark's optimizer replaces the given one by. */
+  /** Returns the expression with which Spark's optimizer replaces the given one. */
   private static Expression replaced(Expression part) {
     Expression made = part;
     while (made instanceof RuntimeReplaceable replaceable) {
@@ -123,7 +123,7 @@ public class RuleGrowth {
       children.set(i, child);
     }
     if (made instanceof LambdaFunction function && ValueSize.varies(function.dataType())) {
-      // The callers of this expression keep a copy of each of its values.
+      // Functions that call the lambda function keep a copy of each of its values.
       children.set(0, reference(children.get(0), allowance));
       isSame = false;
     }
@@ -157,12 +157,12 @@ public class RuleGrowth {
     return given.length == 0 ? constant(value) : value;
   }
 
-  /** Returns whether no part of the value is computed for each row or has a limit. */
+  /** Returns whether a value needs no computation for each row and no limit. */
   private static boolean isConstant(Expression part) {
     return part instanceof Literal || part.dataType() instanceof ObjectType;
   }
 
-  /** Returns a value made of constants as a constant, if it is small. */
+  /** Computes a value that is made of constants, and returns it as a constant if it is small. */
   private Expression constant(BoundedValue value) {
     allowance.enter();
     try {

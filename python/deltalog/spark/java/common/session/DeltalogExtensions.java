@@ -21,8 +21,8 @@ import scala.runtime.BoxedUnit;
 public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit>
     implements SparkSessionExtensionsProvider {
   /**
-   * The extension objects, as keys, to which deltalog's extensions were already added. They may be
-   * added in more than one way.
+   * The extension objects to which deltalog's extensions were already added, as keys. The map
+   * prevents a second addition, because there is more than one way to add them.
    */
   private static final Map<SparkSessionExtensions, Boolean> EXTENDED =
       Collections.synchronizedMap(new WeakHashMap<>());

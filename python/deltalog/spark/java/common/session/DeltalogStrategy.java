@@ -81,7 +81,9 @@ public class DeltalogStrategy extends SparkStrategy {
     return defines ? (CatalogTable) plan.productElement(0) : null;
   }
 
-  /** Returns whether such a statement replaces, or adds to, an existing table. */
+  /**
+   * Returns whether a statement that defines a table would replace an existing table, or add to it.
+   */
   private static boolean changesExisting(LogicalPlan plan) {
     for (int i = 0; i < plan.productArity(); i++) {
       if (plan.productElement(i) == SaveMode.Overwrite

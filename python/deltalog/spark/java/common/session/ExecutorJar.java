@@ -16,8 +16,8 @@ public class ExecutorJar {
         return;
       }
     }
-    // The first session may belong to a client of Spark Connect. The jar would then be added for
-    // that session only.
+    // With the state of the current session, the jar might be added for that session only, because
+    // it may belong to a client of Spark Connect.
     JobArtifactSet$.MODULE$.withActiveJobArtifactState(
         null,
         () -> {

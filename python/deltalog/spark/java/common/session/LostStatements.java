@@ -5,9 +5,11 @@ import org.apache.spark.sql.catalyst.plans.logical.UnresolvedHint;
 import org.apache.spark.sql.catalyst.rules.Rule;
 
 /**
- * Refuses statements that change rows if their group of classes cannot be used. It does so as soon
- * as the table is known, before Spark finds other errors. Without CarriedStatements, Spark would
- * ignore the hint of a client of Spark Connect, and return rows of the table.
+ * Refuses DELETE, UPDATE and MERGE on deltalog tables if this build of Spark lacks something that
+ * they need (FeatureGroup.STATEMENTS). A statement is refused as soon as its table is resolved,
+ * before Spark reports other errors. This rule also refuses the hints by which a Spark Connect
+ * client sends statements (CarriedStatements). Spark would otherwise ignore such a hint and return
+ * the table's rows.
  */
 public class LostStatements extends Rule<LogicalPlan> {
   @Override

@@ -45,8 +45,8 @@ public class SessionRule
   private final Class<?> type;
 
   /**
-   * Returns the rules that can be used, with LostStatements only if the rules for statements cannot
-   * be used.
+   * Returns the rules that can be used. They include LostStatements only if the rules for
+   * statements cannot be used.
    */
   private static Class<?>[] available(Class<?>... rules) {
     return Arrays.stream(FeatureGroup.available(rules))
@@ -61,7 +61,8 @@ public class SessionRule
 
   /**
    * Returns the rule. Spark calls this for the first rule when it begins to create the session's
-   * analyzer; the session's settings exist by then.
+   * analyzer. The session's settings exist by then, so this call also completes the session's
+   * setup.
    */
   @Override
   public Rule<LogicalPlan> apply(org.apache.spark.sql.SparkSession session) {

@@ -37,7 +37,8 @@ public class SessionSetup {
     Installation.accept();
     DeltalogExtensions.extend(session.extensions());
     complete(session);
-    // Some methods of a session use the catalog before the analyzer exists.
+    // Later sessions need the catalog from their beginning, because some methods of a session use
+    // the catalog before the analyzer exists.
     SparkConf later = session.sparkContext().conf();
     if (isFree(later.get(SessionGuard.CATALOG, null))) {
       later.set(SessionGuard.CATALOG, DeltalogCatalog.class.getName());

@@ -7,9 +7,9 @@ import org.apache.spark.sql.catalyst.plans.logical.V2CreateTablePlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 
 /**
- * Refuses table options that may be secrets when a statement is analyzed. Spark shows the plans of
- * running statements with the values of all options, except options whose names it knows to be
- * secret.
+ * Refuses table options that may be secrets, already during the analysis of a statement. Spark
+ * shows the plans of running statements with the values of all options, except options whose names
+ * it knows to be secret.
  */
 public class TableSecrets extends Rule<LogicalPlan> {
   @Override

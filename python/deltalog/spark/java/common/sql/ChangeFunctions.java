@@ -50,7 +50,7 @@ public class ChangeFunctions {
       throw Bridge.refusals()
           .arguments(
               name,
-              "there are " + arguments.size() + "; pass a table, a start, and an end or none");
+              "there are " + arguments.size() + "; pass a table, a start and, optionally, an end");
     }
     Map<String, String> options = new HashMap<>();
     options.put("readChangeFeed", "true");
@@ -60,7 +60,7 @@ public class ChangeFunctions {
     }
     String table = text(session, arguments.get(0));
     if (table == null || arguments.get(0).dataType() != DataTypes.StringType) {
-      throw Bridge.refusals().arguments(name, "the table is not a text");
+      throw Bridge.refusals().arguments(name, "the table is not a string");
     }
     List<String> names =
         name.equals(BY_PATH) ? Arrays.asList("deltalog", table) : named(session, table);

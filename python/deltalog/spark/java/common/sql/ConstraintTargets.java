@@ -7,9 +7,9 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import scala.Product;
 
 /**
- * Refuses to add a constraint to a view. Spark resolves the name in ADD CONSTRAINT as a query does,
- * so the statement would change the table that the view reads. Also refuses conditions that writes
- * must not evaluate.
+ * Refuses to add a constraint to a view. Spark resolves the name in ADD CONSTRAINT like a name in a
+ * query, so the statement would change the table that the view reads. Also refuses conditions that
+ * writes must not evaluate.
  */
 public class ConstraintTargets extends Rule<LogicalPlan> {
   @Override
@@ -31,8 +31,8 @@ public class ConstraintTargets extends Rule<LogicalPlan> {
   }
 
   /**
-   * Checks a constraint in Spark's plan; its condition as SQL, and its name, are at these
-   * positions.
+   * Checks a constraint in Spark's plan. Its element 1 is the condition as SQL, and its element 2
+   * is the name.
    */
   private static void check(Product constraint, String table, StatementTarget target) {
     Attribute[] columns = Plans.list(target.output()).toArray(new Attribute[0]);

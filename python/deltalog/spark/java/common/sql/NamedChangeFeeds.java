@@ -19,8 +19,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.collection.immutable.Seq;
 
 /**
- * Replaces the name of a table by its change data feed if the options of a query request the feed.
- * A function that reads the feed is replaced, too (ChangeFunctions). Both happen before Spark
+ * Replaces the name of a table with its change data feed if the options of a query request the
+ * feed. A function that reads the feed is replaced, too (ChangeFunctions). Both happen before Spark
  * resolves names, because Spark does not tell the catalog the options, and the feed has columns
  * that the table does not have.
  */

@@ -48,11 +48,11 @@ final class KeptStart {
       try (FSDataOutputStream out = files.create(written, true)) {
         out.write(text.getBytes(StandardCharsets.UTF_8));
       }
-      // A file that already exists is for options that have changed since. Renaming does not
-      // replace it.
+      // A file that already exists is for options that have changed since. It is deleted here,
+      // because renaming does not replace it.
       files.delete(file, false);
       if (!files.rename(written, file)) {
-        throw new IOException("it cannot be renamed to its name");
+        throw new IOException("the temporary file cannot be renamed");
       }
     } catch (IOException e) {
       throw new UncheckedIOException("the start of the stream cannot be kept: " + file, e);

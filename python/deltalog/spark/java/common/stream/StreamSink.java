@@ -38,7 +38,7 @@ public class StreamSink implements Sink {
   /**
    * Creates the sink of a stream. Throws an exception if the stream cannot write to the table.
    *
-   * @param partitions the columns of `partitionBy`; empty without it
+   * @param partitions the columns of `partitionBy`; empty if it was not called
    * @param creates whether the table is created next, for this stream
    */
   public StreamSink(
@@ -112,7 +112,9 @@ public class StreamSink implements Sink {
     return Dataset.ofRows(session, plan);
   }
 
-  /** Throws an exception if the query is being stopped. Spark then interrupts this thread. */
+  /**
+   * Throws an exception if the query is being stopped. To stop it, Spark interrupts this thread.
+   */
   public void ensureWanted() throws InterruptedException {
     if (Thread.currentThread().isInterrupted()) {
       throw new InterruptedException("the query was stopped; nothing was committed");

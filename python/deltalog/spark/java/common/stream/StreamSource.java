@@ -165,8 +165,8 @@ public final class StreamSource
   public Dataset<Row> getBatch(
       Option<org.apache.spark.sql.execution.streaming.Offset> start,
       org.apache.spark.sql.execution.streaming.Offset end) {
-    // Spark requests a first batch that was begun before a restart. If the start was not stored
-    // then, it must not be determined now, because it may have changed.
+    // After a restart, Spark may request a first batch that had already begun. If no start was
+    // stored then, none must be determined now, because it could differ.
     String kept = start.isDefined() || isBegun ? null : this.start.read();
     if (kept != null) {
       begin(kept);

@@ -16,13 +16,16 @@ public class StreamTriggers extends Rule<LogicalPlan> {
         && isContinuous(write)) {
       throw Bridge.refusals()
           .feature(
-              "deltalog does not have the trigger continuous, because it commits batches: choose"
+              "deltalog does not support the continuous trigger, because it commits batches: use"
                   + " processingTime, availableNow or once");
     }
     return plan;
   }
 
-  /** Spark 4.0 has a flag. Later releases have the trigger, whose class they move. */
+  /**
+   * In Spark 4.0, the statement has a flag. In later releases it has the trigger, and the package
+   * of the trigger's class differs between releases.
+   */
   private static boolean isContinuous(WriteToStreamStatement write) {
     Object trigger = CaseClass.field(write, "trigger");
     return Boolean.TRUE.equals(CaseClass.field(write, "isContinuousTrigger"))

@@ -35,7 +35,8 @@ final class LocalPlace {
     BasicFileAttributes found = checkLinks(root, file);
     try {
       String path = file.toUri().getPath();
-      // Files outside of the table's root may be read, because users must allow such files.
+      // For files outside of the table's root, links are followed, because users must allow such
+      // files explicitly.
       found =
           found == null
               ? Files.readAttributes(
@@ -60,8 +61,8 @@ final class LocalPlace {
   }
 
   /**
-   * Returns the attributes of the file at the path; null if it does not exist or is not beneath the
-   * root.
+   * Refuses a path that contains a link beneath the root. Returns the attributes of the file; null
+   * if it does not exist or is not beneath the root.
    */
   private static BasicFileAttributes checkLinks(String root, Path file) {
     Path top = new Path(root);
@@ -78,13 +79,14 @@ final class LocalPlace {
       try {
         found = Files.readAttributes(place, BasicFileAttributes.class, UNFOLLOWED);
       } catch (IOException e) {
-        // A new file does not exist yet. For any other file, code that opens it raises the error.
+        // A new file does not exist yet. For any other file, the code that opens it raises the
+        // error.
         return null;
       }
       if (found.isSymbolicLink()) {
         String hint =
-            "a table's own path may be a link, but nothing within it: move what it leads to into"
-                + " the table";
+            "a table's own path may be a link, but nothing within it: move its target into the"
+                + " table";
         throw refused(file, "a symbolic link within a table is not followed: " + place, hint);
       }
     }

@@ -63,8 +63,8 @@ public class BalancedRows {
   }
 
   /**
-   * Calls a function, in this thread only, with the settings that such rows need, and with at least
-   * the given number of parts.
+   * Calls a function with the settings that shuffled rows need, and with at least the given number
+   * of parts. The settings apply only to this thread.
    */
   public static <T> T planned(Function0<T> work, int parts) {
     SQLConf conf = (SQLConf) (Object) SQLConf.get().clone();

@@ -48,7 +48,7 @@ public class BlockOfRows {
     return rows.contains(row);
   }
 
-  /** Moves all rows that were added to the bitmap. */
+  /** Moves all added rows to the bitmap. */
   public void settle() {
     if (bits != null) {
       rows.or(RoaringBitmap.addOffset(BitSetUtil.bitmapOf(bits), (long) block << BLOCK));

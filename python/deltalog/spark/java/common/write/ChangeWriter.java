@@ -33,7 +33,7 @@ public class ChangeWriter {
 
   /**
    * Creates the writer for the data file at `path`. `columns` are the file's columns, and the last
-   * of them track rows; `given` is the number of columns that the rows have.
+   * `tracking` of them track rows; `given` is the number of columns that the rows have.
    */
   public ChangeWriter(
       OutputWriterFactory parquet,

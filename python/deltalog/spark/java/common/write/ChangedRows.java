@@ -13,8 +13,8 @@ public class ChangedRows {
   private final boolean matchesOnce;
 
   /**
-   * Removed rows: the lower halves of their positions, by the file's number and the upper half of
-   * the positions.
+   * The positions of removed rows. Each key combines the number of a file and the upper half of a
+   * position; the bitmap has the lower halves.
    */
   private final Map<Long, RoaringBitmap> removed = new HashMap<>();
 
@@ -35,8 +35,8 @@ public class ChangedRows {
   private BlockOfRows last;
 
   /**
-   * Creates the collection; with matchesOnce, a row must not match several rows of the source, as
-   * in most kinds of MERGE.
+   * Creates an empty collection. If matchesOnce is true, a row of the table that matches several
+   * rows of the source is an error, as in most kinds of MERGE.
    */
   public ChangedRows(boolean matchesOnce) {
     this.matchesOnce = matchesOnce;

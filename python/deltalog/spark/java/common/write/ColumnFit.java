@@ -23,8 +23,9 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Fits rows to the columns of a table: with exactly these columns, cast and checked by Spark's own
- * rules for storing values and by StoredCast.
+ * Fits rows to the columns of a table. The resulting rows have exactly these columns. StoredCast
+ * casts values that Spark would refuse; then all values are cast and checked by Spark's own rules
+ * for storing values.
  */
 public class ColumnFit {
   private static final String FILL_MODES =
@@ -48,7 +49,7 @@ public class ColumnFit {
    * Returns whether the rows already have exactly the columns of the table. Spark's own check takes
    * milliseconds, which slows down small batches of streams. It is still used for nested types, and
    * for columns that are NOT NULL or have a maximum length, because rows may have the metadata of
-   * such a column without values that comply with it.
+   * such a column although their values do not comply with it.
    */
   private static boolean isFit(StructType rows, StructType table) {
     StructField[] given = rows.fields();
@@ -133,7 +134,7 @@ public class ColumnFit {
     }
   }
 
-  /** Applies to the rows the casts that Spark leaves to writers. */
+  /** Casts the values that Spark would refuse for their columns (StoredCast). */
   private static Dataset<Row> cast(
       SparkSession session, Dataset<Row> rows, StructType schema, boolean byName) {
     SQLConf conf = session.sessionState().conf();

@@ -22,7 +22,7 @@ public class CommitPermission extends OutputCommitter {
         new CommitPermission(), context, attempt.getJobID().getId(), attempt.getTaskID().getId());
   }
 
-  /** Returns true; otherwise Spark does not ask the driver. */
+  /** Returns true. Otherwise, Spark would not ask the driver. */
   @Override
   public boolean needsTaskCommit(TaskAttemptContext context) {
     return true;

@@ -10,8 +10,9 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 
 /**
- * Allows the columns of a write to differ from its table. The table in the plan is then changed to
- * accept any schema, so that deltalog, and not Spark's analyzer, checks the rows. This applies to:
+ * Allows the columns of a write to differ from the columns of its table. The table in the plan is
+ * then changed to accept any schema, so that deltalog, and not Spark's analyzer, checks the rows.
+ * This applies to:
  *
  * <ul>
  *   <li>columns that the table does not have, if the options of the write, its statement or the

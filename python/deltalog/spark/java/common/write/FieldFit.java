@@ -18,8 +18,9 @@ import scala.collection.immutable.Seq;
  * the column's order. The JVM connector does the same where it adds columns.
  *
  * <ul>
- *   <li>A field that the value lacks becomes NULL, or keeps the value that it has in an old value.
- *       This applies to structs in structs, but not to structs in arrays and maps.
+ *   <li>A field that the value lacks becomes NULL. If there is an old value, the field keeps the
+ *       value that it has there; this includes fields of structs in structs, but not of structs in
+ *       arrays and maps.
  *   <li>A value that is NULL stays NULL, unless fields of an old value are kept.
  *   <li>The types of the fields are not changed; Spark casts them later.
  * </ul>
@@ -59,7 +60,7 @@ public class FieldFit {
     return value;
   }
 
-  /** Returns whether a type equals another one except that it lacks some of its fields. */
+  /** Returns whether a type has only fields that another type has, and lacks some of them. */
   public static boolean isPart(DataType type, DataType whole) {
     return !isFit(type, whole) && hasOnlyFieldsOf(type, whole) && !hasOnlyFieldsOf(whole, type);
   }

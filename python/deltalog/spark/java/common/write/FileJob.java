@@ -89,7 +89,7 @@ public class FileJob {
   }
 
   private Object execute() {
-    // Describing the plan of an execution, for listeners and the UI, takes milliseconds.
+    // A new execution takes milliseconds, because its plan is described for listeners and the UI.
     if (isPartOfExecution) {
       return written();
     }

@@ -20,10 +20,10 @@ import org.apache.spark.sql.types.StructType;
  *   <li>files: names, field ids, and partition values as text
  * </ol>
  *
- * If rows are balanced, they are shuffled last, but before the values of identity columns are
- * counted, because each task must count the rows that it writes. Expressions of the table are
- * resolved with the settings of the session of the rows, which is not always the active session of
- * the thread.
+ * If rows are balanced, the shuffle is the last step. If there are identity columns, however, it
+ * comes before their values are counted, because each task must count the rows that it writes.
+ * Expressions of the table are resolved with the settings of the session of the rows, which is not
+ * always the active session of the thread.
  */
 public class FileRows {
   private final SparkSession session;

@@ -8,7 +8,8 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 
 /**
  * Prepares writes that may have other columns than their tables. If Spark does not know the table
- * yet, its rows are held back (EvolvingWrites); otherwise the write is examined at once.
+ * yet, the rows of the write are held back (EvolvingWrites). Otherwise, the write is examined at
+ * once.
  */
 public class HeldWrites extends Rule<LogicalPlan> {
   @Override

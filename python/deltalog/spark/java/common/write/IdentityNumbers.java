@@ -37,8 +37,8 @@ public class IdentityNumbers implements UDF2<Integer, Long, Long> {
   }
 
   /**
-   * Returns the value of a row, given the number of its partition, and that number times 2^33 plus
-   * the number of the row.
+   * Returns the value of a row. The arguments are the number of its partition, and its position:
+   * that number times 2^33, plus the number of the row in the partition.
    */
   @Override
   public Long call(Integer partition, Long position) {

@@ -52,8 +52,9 @@ public final class LocalTableFiles extends LocalFileSystem {
     }
 
     /**
-     * Returns whether a file only has permissions that Java knows. Java removes the others, such as
-     * the bit of a directory by which everything in it gets its group, which `chmod` keeps.
+     * Returns whether a file only has permissions that Java knows. Java would remove others, which
+     * `chmod` keeps. An example is the setgid bit of a directory, by which everything in the
+     * directory gets its group.
      */
     private static boolean isPlain(java.nio.file.Path file) throws IOException {
       return file.getFileSystem().supportedFileAttributeViews().contains("unix")

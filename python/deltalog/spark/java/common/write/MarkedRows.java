@@ -16,9 +16,9 @@ public class MarkedRows {
   private final int tracking;
 
   /**
-   * Describes rows with the given number of marker columns. removesOnce: each row may have to be
-   * removed at most once. records: all rows except copies are written to the change data feed,
-   * without the last columns of the table's files, which track rows.
+   * Describes rows with the given number of marker columns. removesOnce: whether each row may be
+   * removed at most once. records: whether all rows except copies are written to the change data
+   * feed, without the last columns of the table's files, which track rows.
    */
   MarkedRows(int markers, boolean removesOnce, boolean records, int tracking) {
     this.markers = markers;
@@ -27,7 +27,7 @@ public class MarkedRows {
     this.tracking = tracking;
   }
 
-  /** Returns the description for the fields from `dml/statement.py`; NONE for null. */
+  /** Returns the description with the fields from `dml/statement.py`; NONE if they are null. */
   static MarkedRows of(Map<String, ?> fields) {
     if (fields == null) {
       return NONE;
@@ -40,8 +40,8 @@ public class MarkedRows {
   }
 
   /**
-   * Returns the commit protocol of a job with such rows. Its tasks may have files of several
-   * partitions open.
+   * Returns the commit protocol of a job with such rows. opensSeveral states whether its tasks may
+   * have files of several partitions open.
    */
   public TableCommitProtocol protocol(String root, boolean opensSeveral) {
     return new TableCommitProtocol(root, opensSeveral, removesOnce);

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 
-/** Replaces the column names in a parsed expression by attributes. */
+/** Replaces the column names in a parsed expression with attributes. */
 public class NamedColumns extends NodeChange<Expression> {
   private final Map<String, Attribute> columns;
 

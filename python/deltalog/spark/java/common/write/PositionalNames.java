@@ -20,8 +20,8 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * Renames the columns of a write by position that may add columns: they get the names of the
- * table's columns.
+ * Gives columns of rows the names of the table's columns, for a write by position that may add
+ * columns.
  */
 public class PositionalNames {
   private PositionalNames() {}
@@ -51,7 +51,9 @@ public class PositionalNames {
     return Dataset.ofRows(session, new Project(Plans.seq(made), plan));
   }
 
-  /** Returns a type whose fields have the names of another's, by their positions. */
+  /**
+   * Returns a type with its fields renamed like the fields at the same positions of another type.
+   */
   private static DataType named(DataType type, DataType like) {
     if (type instanceof StructType struct && like instanceof StructType known) {
       StructField[] fields = struct.fields().clone();

@@ -51,7 +51,7 @@ public class Projection {
     return ExpressionUtils.column(attributes[position]);
   }
 
-  /** Replaces a column by another one. The name of the new column is kept. */
+  /** Replaces a column with another one. The name of the new column is kept. */
   public void put(int position, Column column) {
     columns.set(position, column);
     isChanged = true;

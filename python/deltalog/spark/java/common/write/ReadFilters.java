@@ -29,9 +29,9 @@ import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
  *
  * <ul>
  *   <li>through projections, names and views;
- *   <li>into both sides of an inner join, and into the side of an outer, semi or anti join whose
- *       rows it keeps;
- *   <li>from the condition of a join into each side whose rows without a match it drops.
+ *   <li>into both sides of an inner join; for an outer, semi or anti join, into the side that the
+ *       join keeps;
+ *   <li>from a join's own condition, into each side on which the join drops rows without a match.
  * </ul>
  *
  * They are not pushed through other nodes, such as aggregates, limits and windows. Below these, all

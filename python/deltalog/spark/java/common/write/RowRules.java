@@ -130,9 +130,10 @@ public class RowRules {
   }
 
   /**
-   * Returns the position of the column to which the checks are attached. This column is then no
-   * longer NOT NULL, which affects Parquet's schema. It must not be void, because files do not
-   * contain void columns, so Spark would not evaluate the checks.
+   * Returns the position of the column to which the checks are attached. A nullable column is
+   * preferred: a column with checks is no longer NOT NULL, which affects Parquet's schema. The
+   * column must not be void, because files do not contain void columns, so Spark would not evaluate
+   * the checks.
    */
   private static int carrier(Projection rows) {
     int carrier = -1;
@@ -169,7 +170,7 @@ public class RowRules {
 
   /**
    * Resolves a condition of deltalog on marker columns. Columns of the table may have the same
-   * names, but they come before the marker columns.
+   * names, but the marker columns come later and replace them in the map.
    */
   private static Column condition(Object sql, Projection rows) {
     if (sql == null) {

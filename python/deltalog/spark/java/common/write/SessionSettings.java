@@ -7,7 +7,7 @@ import org.apache.spark.sql.internal.SQLConf;
 import scala.Tuple2;
 
 /**
- * The settings of a session that affect changes of tables, as Python knows them
+ * The settings of a session that affect changes of tables, as Python reads them
  * (`write/settings.py`).
  */
 public class SessionSettings {

@@ -16,9 +16,9 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /**
- * Finds the versions of tables that a DataFrame reads, and which of their rows. Uses the analyzed
- * plan, including subqueries, common table expressions and views. The optimized plan is not
- * suitable, because answers from the log and cached data may have replaced relations in it.
+ * Finds the versions of tables that a DataFrame reads, and which of their rows matter to it. Uses
+ * the analyzed plan, including subqueries, common table expressions and views. The optimized plan
+ * is not suitable, because answers from the log and cached data may have replaced relations in it.
  *
  * <p>Versions that the query requests explicitly, for example by VERSION AS OF, are left out,
  * because the user has requested old rows.
@@ -43,7 +43,7 @@ public class SourceVersions {
     return new ArrayList<>(sources.found);
   }
 
-  /** Returns the same as JSON. */
+  /** Returns the result of `of` as JSON. */
   public static String json(TreeNode<?> plan) {
     return Json.text(of(plan));
   }

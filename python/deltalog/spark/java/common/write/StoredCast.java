@@ -45,7 +45,10 @@ public class StoredCast {
     return cast;
   }
 
-  /** Returns the given type, with the column's types where Spark casts only explicitly. */
+  /**
+   * Returns the given type. Parts of it that Spark would cast only explicitly are replaced with the
+   * column's types.
+   */
   private DataType storable(DataType given, DataType column) {
     if (given instanceof StructType from && column instanceof StructType to) {
       StructField[] fields = from.fields().clone();

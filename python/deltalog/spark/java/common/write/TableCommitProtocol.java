@@ -55,7 +55,10 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   private transient TaskPartitions partitions;
   private transient ChangedRows changed;
 
-  /** The files that this attempt has named: the place in the table, by the complete path. */
+  /**
+   * The files that this attempt has named: the place of each file in the table, by its complete
+   * path.
+   */
   private transient Map<String, Place> places;
 
   private transient List<String> opened;
@@ -66,8 +69,9 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   private record Place(String name, List<String> partition) {}
 
   /**
-   * Creates the protocol for a table's root, a Hadoop path. A task may have files of several
-   * partitions open; a statement may have to remove each row at most once.
+   * Creates the protocol for a table's root, a Hadoop path. opensSeveral states whether a task may
+   * have files of several partitions open; removesOnce states whether each row may be removed at
+   * most once.
    */
   public TableCommitProtocol(String root, boolean opensSeveral, boolean removesOnce) {
     this.root = root;
@@ -143,8 +147,8 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   }
 
   /**
-   * Returns the directory of a partition with one more character escaped: Spark does not escape it,
-   * but paths cannot contain it.
+   * Returns the directory of a partition with NUL characters escaped, too. Spark does not escape
+   * them, but paths cannot contain them.
    */
   private static String escaped(String directory) {
     return directory.replace(NUL, "%00");
@@ -229,7 +233,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    // The description of a task in Spark's UI.
+    // Spark's UI shows these metrics of the task.
     OutputMetrics metrics = TaskContext.get().taskMetrics().outputMetrics();
     metrics.setBytesWritten(bytes);
     metrics.setRecordsWritten(rows);

@@ -21,8 +21,8 @@ public class TaskPartitions {
   private String[] announced;
 
   /**
-   * Creates the partitions of a task that may have files of several partitions open, and may return
-   * to a partition without notice.
+   * Creates the partitions of a task. opensSeveral states whether the task may have files of
+   * several partitions open; it may then return to a partition without an announcement.
    */
   public TaskPartitions(boolean opensSeveral) {
     this.opensSeveral = opensSeveral;

@@ -57,7 +57,7 @@ impl ColumnPosition {
             Self::First => 0,
             Self::After(name) => position(fields, name).map(|index| index + 1).ok_or_else(|| {
                 Error::invalid_argument(format!(
-                    "there is no column '{name}' after which '{}' could be put",
+                    "the column '{}' cannot be put after '{name}', because there is no column '{name}'",
                     field.name
                 ))
                 .with_hint(match fields.is_empty() {

@@ -16,8 +16,9 @@ use crate::operations::define::alter::path::{edit_fields, field_at, position, sp
 /// Drops the columns at `paths`.
 ///
 /// # Errors
-/// Returns `Unsupported` without column mapping. Returns `InvalidArgument` for a column that does not exist, for the
-/// only column of a struct or of the files, for a partition column, and for a column to which something else refers.
+/// Returns `Unsupported` if the table does not use column mapping. Returns `InvalidArgument` for a column that does not
+/// exist, for the only field of a struct, for the only column that is not a partition column, for a partition column,
+/// and for a column to which something else refers.
 pub(in crate::operations::define::alter) fn drop(
     draft: &mut Draft<'_>,
     paths: &[ColumnPath],
@@ -42,7 +43,7 @@ pub(in crate::operations::define::alter) fn drop(
             let in_files = fields.iter().filter(|field| !parent.is_empty() || !partitioned_by(&field.name));
             match in_files.count() {
                 0 => Err(Error::invalid_argument(format!(
-                    "the column '{path}' cannot be dropped: no other column would be left beside it"
+                    "the column '{path}' cannot be dropped: without it, the files would have no column"
                 ))),
                 _ => Ok(fields),
             }

@@ -79,7 +79,8 @@ fn type_name(data_type: &DataType) -> String {
 fn ensure_mapped(draft: &Draft<'_>, verb: &str) -> Result<()> {
     match draft.column_mapping() {
         ColumnMappingMode::None => Err(Error::unsupported(format!(
-            "columns can only be {verb} in a table with column mapping, because the files have the names of columns"
+            "columns can only be {verb} in a table with column mapping, because without it, files are read by column \
+             name"
         ))
         .with_hint("set the table property 'delta.columnMapping.mode' to 'name' first")),
         _ => Ok(()),

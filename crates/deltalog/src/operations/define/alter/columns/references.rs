@@ -39,7 +39,7 @@ pub(super) fn ensure_unreferenced(draft: &Draft<'_>, path: &ColumnPath, verb: &s
 /// Refuses to drop the column at `path` if the table is clustered by it or by a part of it.
 ///
 /// # Errors
-/// Returns `InvalidArgument` if the table is clustered by it. Also returns `CorruptLog`, and errors of the store.
+/// Returns `InvalidArgument` if the table is clustered by it. Also returns `CorruptLog`, and errors from the store.
 pub(super) fn ensure_not_clustered(draft: &Draft<'_>, path: &ColumnPath) -> Result<()> {
     match draft.base.clustering_columns()?.iter().any(|column| overlap(column, path.parts())) {
         true => Err(Error::invalid_argument(format!(

@@ -14,9 +14,9 @@ use serde_json::{Map, Value};
 /// Renames the column at `path`. A partition column keeps its position among the partition columns.
 ///
 /// # Errors
-/// Returns `Unsupported` without column mapping. Returns `InvalidArgument` for a column that does not exist, for an
-/// empty name, and for a column to which something else refers. Returns `SchemaMismatch` if a column with the new
-/// name exists.
+/// Returns `Unsupported` if the table does not use column mapping. Returns `InvalidArgument` for a column that does not
+/// exist, for an empty name, and for a column to which something else refers. Returns `SchemaMismatch` if a column with
+/// the new name exists.
 pub(in crate::operations::define::alter) fn rename(
     draft: &mut Draft<'_>,
     path: &ColumnPath,

@@ -1,4 +1,4 @@
-//! Replaces all columns of the table. A column whose name stays is the same column as before, so no rows change.
+//! Replaces all columns of the table. A column that keeps its name remains the same column, so no rows change.
 
 use std::collections::BTreeMap;
 
@@ -64,8 +64,10 @@ fn change(draft: &mut Draft<'_>, column: &StructField, field: &StructField) -> R
         (from @ DataType::Primitive(_), to) if from != to => std::mem::drop(widen(draft, &path, to)?),
         (from, to) if types_agree(from, to) => {}
         _ => {
-            return Err(Error::schema_mismatch(format!("the column '{path}' has another type"))
-                .with_hint("change its fields one by one"));
+            return Err(Error::schema_mismatch(format!(
+                "the type of the column '{path}' cannot be changed as a whole"
+            ))
+            .with_hint("change its fields one by one"));
         }
     }
     if column.metadata.get(LENGTH_TYPE) != field.metadata.get(LENGTH_TYPE) {
@@ -74,7 +76,7 @@ fn change(draft: &mut Draft<'_>, column: &StructField, field: &StructField) -> R
     }
     if column.nullable && !field.nullable {
         return Err(Error::schema_mismatch(format!("the column '{path}' may be NULL"))
-            .with_hint("forbid NULL in a statement of its own"));
+            .with_hint("forbid NULL in a separate statement"));
     }
     if column.nullable != field.nullable {
         set_nullable(draft, &path, field.nullable)?;

@@ -62,8 +62,8 @@ pub(in crate::operations::define::alter) fn widen(
         }
         if let Some(feature) = of_iceberg.filter(|_| !is_iceberg_widening(from, to)) {
             return Err(Error::invalid_argument(format!(
-                "the column '{path}' has the type {from}, and Iceberg cannot widen it to {to}, as the table feature \
-                 '{feature}' asks"
+                "the column '{path}' of type {from} cannot be widened to {to}: the table feature '{feature}' only \
+                 allows changes that Iceberg supports"
             ))
             .with_hint("write the rows to a new column or table with that type"));
         }
@@ -79,8 +79,8 @@ pub(in crate::operations::define::alter) fn widen(
     Ok(changed(&field_path, &StructField { metadata, ..new }))
 }
 
-/// Changes the type of a void column, or of a void part of a column, which files contain no values of. A void column
-/// that is NOT NULL may have rows anyway, which are all NULL; then the change is refused.
+/// Changes the type of a void column, or of a void part of a column. No file contains values of it. If the column is
+/// NOT NULL but the table has rows, these rows have NULL in the column, so the change is refused.
 fn fill_void(
     draft: &mut Draft<'_>,
     field_path: &ColumnPath,

@@ -25,7 +25,7 @@ pub(super) const BARRIERS: usize = 3;
 /// after each of these commits.
 ///
 /// # Errors
-/// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store.
+/// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors from the store.
 pub(super) fn ensure_after(
     base: &Snapshot,
     version: u64,
@@ -38,8 +38,8 @@ pub(super) fn ensure_after(
         inventory.checkpoints().iter().map(|checkpoint| checkpoint.version).collect();
     versions.retain(|found| *found > version);
     versions.dedup();
-    // If a checkpoint is due, the commit writes it before it returns. A checkpoint in the background would be written
-    // a second time here.
+    // If a checkpoint is due, the commit writes it before it returns. Otherwise, it would be written in the background,
+    // and a second time below.
     let environment = &environment.without_background();
     for _ in versions.len()..count {
         let newest = base.refresh()?;

@@ -75,7 +75,7 @@ impl<'a> History<'a> {
     /// `checkpointProtection`, returns the newest version whose history is protected.
     ///
     /// # Errors
-    /// Returns `Unsupported` for a version that this crate cannot read, `CorruptLog`, and errors of the store.
+    /// Returns `Unsupported` for a version that this crate cannot read, `CorruptLog`, and errors from the store.
     pub(super) fn newest_use(&mut self, base: &Snapshot) -> Result<Option<u64>> {
         let mut inventory = LogInventory::read(base.storage())?;
         loop {
@@ -96,8 +96,8 @@ impl<'a> History<'a> {
     /// Records that a version up to `base` cannot be read. All versions up to `base` then count as using the feature,
     /// and only later versions are examined.
     ///
-    /// Returns `CorruptLog`, and errors of the store.
-    /// `CorruptLog`, and errors of the store.
+    /// # Errors
+    /// Returns `CorruptLog`, and errors from the store.
     pub(super) fn give_up_to(&mut self, base: &Snapshot) -> Result<()> {
         let traces = Traces { are_in_files: true, ..self.traces_of_state(base)? };
         self.commits.insert(base.version(), traces);
@@ -109,7 +109,7 @@ impl<'a> History<'a> {
     /// Returns the newest version that uses the feature, considering only the commits and checkpoints in `inventory`.
     ///
     /// # Errors
-    /// Returns `CorruptLog`, and errors of the store, also if a file in `inventory` no longer exists.
+    /// Returns `CorruptLog`, and errors from the store, also if a file in `inventory` no longer exists.
     fn newest_use_in(&mut self, inventory: &LogInventory, base: &Snapshot) -> Result<Option<u64>> {
         if *self.feature == TableFeature::CheckpointProtection {
             return newest_protected(inventory, base);
@@ -142,7 +142,8 @@ impl<'a> History<'a> {
                 Source::Checkpoint(version) if self.checkpoints.contains_key(version) => {}
                 Source::Checkpoint(version) => {
                     self.look_at_commits(&std::mem::take(&mut commits), base)?;
-                    // `base` may list files that cleanup has deleted since it was opened.
+                    // The version is opened again, because `base` may list files that cleanup has deleted since it was
+                    // opened.
                     let traces = self.traces_of_state(&Snapshot::open(base.storage(), Some(*version))?)?;
                     self.checkpoints.insert(*version, traces);
                 }

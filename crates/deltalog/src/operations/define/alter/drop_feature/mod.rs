@@ -27,7 +27,7 @@
 //! - A drop gives up only if commits conflict again and again, if other writers keep undoing its steps, or if another
 //!   writer deliberately enables the feature again.
 //! - The steps and the names of their operations are the same as in the JVM implementation. Unlike this module, the
-//!   JVM implementation keeps the history without checking whether the history uses the feature.
+//!   JVM implementation does not check whether earlier versions use the feature when it keeps the history.
 
 mod checkpoints;
 mod history;
@@ -48,7 +48,7 @@ use crate::protocol::{FeatureKind, TableFeature, protected_before};
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 
-/// How often a drop may start over because of other writers, before its first own commit.
+/// The maximum number of times that a drop starts over because of conflicts without making a commit in between.
 const MOST_CONFLICTS: u32 = 10;
 
 /// The maximum number of commits before the last commit of a drop. It is only reached if other writers undo the
@@ -68,8 +68,8 @@ const OF_ROWS: [&str; 3] = ["concurrent_append", "concurrent_delete_read", "conc
 /// Earlier versions that use a reader feature remain readable: the table gets checkpoints which hide these versions
 /// from clients without the feature, and the feature `checkpointProtection`, which makes writers keep the
 /// checkpoints. With `truncate_history`, the older part of the log is deleted instead, once it is older than
-/// `delta.dropFeatureTruncateHistory.retentionDuration`, or 24 hours. Until then, the drop is refused, and the error
-/// says when it will be possible.
+/// `delta.dropFeatureTruncateHistory.retentionDuration` (24 hours by default). Until then, the drop is refused, and the
+/// error says when it will be possible.
 ///
 /// `custom_metadata` is added to the `commitInfo` of the last commit, which is returned.
 ///
@@ -77,7 +77,7 @@ const OF_ROWS: [&str; 3] = ["concurrent_append", "concurrent_delete_read", "conc
 /// Returns `InvalidArgument` if there is no such feature, if the table does not support it, if another feature
 /// requires it, if a use of it remains that only users can remove, or if the history is not old enough. Returns
 /// `Unsupported` for a feature that this crate cannot drop. Also returns `CommitConflict`, `CommitStateUnknown`,
-/// `CorruptLog`, `CorruptData`, and errors of the store. After an error, some of the commits before the last one may
+/// `CorruptLog`, `CorruptData`, and errors from the store. After an error, some of the commits before the last one may
 /// have been made.
 pub fn drop_feature(
     base: &Snapshot,
@@ -143,11 +143,11 @@ impl FeatureDrop<'_> {
             match self.step(&base, &mut course) {
                 Ok(Progress::Dropped(committed)) => return Ok(committed),
                 Ok(Progress::Committed) if course.steps < MOST_STEPS => {}
-                Ok(Progress::Committed) => return Err(located(self.undone("they undo its steps"))),
+                Ok(Progress::Committed) => return Err(located(self.undone("other writers undo the steps"))),
                 Ok(Progress::Undone(error)) => return Err(located(error)),
                 Err(error) if error.kind() != ErrorKind::CommitConflict => return Err(located(error)),
                 Err(error) if course.steps >= MOST_STEPS => {
-                    return Err(located(self.undone("they undo its steps").with_source(error)));
+                    return Err(located(self.undone("other writers undo the steps").with_source(error)));
                 }
                 Err(error) => {
                     if course.conflicts == MOST_CONFLICTS || !(self.is_of_rows(&error) || course.steps > 0) {
@@ -206,8 +206,8 @@ impl FeatureDrop<'_> {
         Ok(Progress::Dropped(committed))
     }
 
-    /// Returns whether the conflict only concerns rows of other writers. In a table with row tracking, their commits
-    /// also change a metadata domain.
+    /// Returns whether the conflict only concerns rows of other writers. If the feature is row tracking, this includes
+    /// conflicts over its metadata domain, which changes whenever other writers add rows.
     fn is_of_rows(&self, conflict: &Error) -> bool {
         conflict.reason().is_some_and(|reason| {
             OF_ROWS.contains(&reason)

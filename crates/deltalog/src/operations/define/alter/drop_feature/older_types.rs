@@ -9,7 +9,7 @@ use crate::protocol::{PathResolver, PrimitiveType};
 use crate::scan::{DataFile, PartitionColumns, RowScan, data_files};
 use crate::snapshot::Snapshot;
 
-/// Finds files whose values must be converted to the types in the schema of one version.
+/// A finder of files whose values must be converted to the types in the schema of one version.
 pub(super) struct OlderTypes {
     scan: RowScan,
     resolver: PathResolver,
@@ -32,11 +32,11 @@ impl OlderTypes {
         })
     }
 
-    /// Returns for each of `files`, which have the `add` actions in `batch`, whether it has an older type. Only the
-    /// footers of the files are read.
+    /// Returns, for each of `files`, whether it has an older type. `batch` has the `add` actions of the files, in the
+    /// same order. Only the footers of the files are read.
     ///
     /// # Errors
-    /// Returns `CorruptData`, `FileNotFound`, and errors of the store.
+    /// Returns `CorruptData`, `FileNotFound`, and errors from the store.
     pub(super) fn find(&self, batch: &RecordBatch, files: &[DataFile]) -> Result<Vec<bool>> {
         let mut found = self.scan.converting_numbers(files)?;
         for (row, found) in found.iter_mut().enumerate() {
@@ -57,9 +57,9 @@ impl OlderTypes {
     }
 }
 
-/// Returns the physical names of the partition columns whose type was widened from date to timestamp. Only for them
-/// does the log's string for the old type not represent a value of the new type. (PROTOCOL, "Partition Value
-/// Serialization".)
+/// Returns the physical names of the partition columns whose type was widened from date to timestamp. In other
+/// partition columns, the log's string for a value of the old type also represents the value in the new type.
+/// (PROTOCOL, "Partition Value Serialization".)
 fn former_dates(base: &Snapshot) -> Result<Vec<String>> {
     let schema = base.mapped_schema();
     let mut names = Vec::new();

@@ -8,8 +8,7 @@
 //! | `columnMapping` | all files are rewritten with logical column names, and the schema changes in the same commit |
 //! | `v2Checkpoint` | the property is unset |
 //!
-//! A property is unset before files are examined, so that other writers do not use the feature for new files after
-//! that.
+//! A property is unset before files are examined. From then on, other writers do not use the feature for new files.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -77,7 +76,7 @@ impl<'a> Removal<'a> {
     /// Unsets the property by which the table uses the feature. Returns whether the property was set.
     ///
     /// # Errors
-    /// Returns `CommitConflict`, `CommitStateUnknown`, and errors of the store.
+    /// Returns `CommitConflict`, `CommitStateUnknown`, and errors from the store.
     pub(super) fn unset_property(&self, base: &Snapshot) -> Result<bool> {
         let Some(property) = traces::property_in_use(self.feature, base.metadata()) else { return Ok(false) };
         let mut draft = Draft::of(base, self.environment)?;
@@ -88,7 +87,7 @@ impl<'a> Removal<'a> {
     /// Takes the next step, after the property was unset. Returns whether a step was necessary.
     ///
     /// # Errors
-    /// Returns `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store.
+    /// Returns `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors from the store.
     pub(super) fn step(&self, base: &Snapshot) -> Result<bool> {
         match self.feature {
             TableFeature::DeletionVectors => self.remove_vectors(base),
@@ -182,7 +181,7 @@ impl<'a> Removal<'a> {
         Ok(draft)
     }
 
-    /// Rewrites files, if there are any, without changing anything else. Returns whether there were any files.
+    /// Rewrites the files that `rewriter` chooses, without changing anything else. Returns whether it chose any files.
     fn move_rows(&self, rewriter: &Rewriter<'_>, base: &Snapshot, purges_rows: bool) -> Result<bool> {
         let rewritten = rewriter.rewrite(base)?;
         if rewritten.is_empty() {
@@ -202,10 +201,10 @@ impl<'a> Removal<'a> {
 /// with deletion vectors, because clients that do not know the feature consider these files removed.
 ///
 /// # Errors
-/// Returns `CorruptLog`, and errors of the store.
+/// Returns `CorruptLog`, and errors from the store.
 pub(super) fn objection(base: &Snapshot, feature: &TableFeature) -> Result<Option<Objection>> {
-    // For all other features, the metadata determines whether files use them, and this commit sets the metadata as
-    // well.
+    // For all other features, the metadata determines whether files use them. No objection is needed, because this
+    // commit sets the metadata and so conflicts with changes of it.
     if *feature != TableFeature::DeletionVectors {
         return Ok(None);
     }
@@ -234,7 +233,7 @@ pub(super) fn unchanged() -> Error {
 /// removed data files.
 ///
 /// # Errors
-/// Returns `CorruptLog` for an invalid descriptor, and errors of the store.
+/// Returns `CorruptLog` for an invalid descriptor, and errors from the store.
 pub(super) fn keep_vectors(transaction: &mut Transaction, base: &Snapshot, now_ms: i64) -> Result<()> {
     let mut paths = BTreeSet::new();
     for batch in base.replay_removes()? {

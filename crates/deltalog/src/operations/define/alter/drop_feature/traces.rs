@@ -92,7 +92,7 @@ pub(super) fn without_mapping(schema: &StructType) -> StructType {
 /// Removes the traces of `feature` from the newest version, after the preceding steps.
 ///
 /// # Errors
-/// Returns `InvalidArgument` if a trace remains, and errors of the store.
+/// Returns `InvalidArgument` if a trace remains, and errors from the store.
 pub(super) fn remove(draft: &mut Draft<'_>, feature: &TableFeature) -> Result<()> {
     let base = draft.base;
     if let Some(Use { what, hint }) = use_in_metadata(feature, base.metadata(), base.schema())? {
@@ -165,7 +165,7 @@ pub(super) struct Use {
     hint: Option<&'static str>,
 }
 
-/// Returns the uses of `feature` in the metadata.
+/// Returns how the metadata uses `feature`; `None` if it does not.
 ///
 /// # Errors
 /// Returns `CorruptLog` for an invalid schema.
@@ -207,7 +207,7 @@ pub(super) fn use_in_metadata(
             (feature.is_active(metadata)?, "the table has identity columns", Some("drop these columns first"))
         }
         TableFeature::IcebergCompatV1 | TableFeature::IcebergCompatV2 | TableFeature::IcebergCompatV3 => {
-            (feature.is_active(metadata)?, "the table is to be compatible with Iceberg", unset)
+            (feature.is_active(metadata)?, "compatibility with Iceberg is enabled", unset)
         }
         TableFeature::TimestampNtz => (
             schema.any_primitive(&|primitive| primitive == PrimitiveType::TimestampNtz),
@@ -263,7 +263,7 @@ fn remove_domain(draft: &mut Draft<'_>, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Adds all files that have row ids again, without the row ids.
+/// Drafts new `add` actions without row ids for files that have row ids.
 fn remove_row_ids(draft: &mut Draft<'_>) -> Result<()> {
     for batch in draft.base.replay_files(FileColumns::all())? {
         let batch = batch?;

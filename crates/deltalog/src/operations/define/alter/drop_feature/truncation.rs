@@ -44,7 +44,7 @@ pub(super) fn truncate(
 /// possible.
 ///
 /// # Errors
-/// Returns `CorruptLog`, `Unsupported` for an invalid retention, and errors of the store.
+/// Returns `CorruptLog`, `Unsupported` for an invalid retention, and errors from the store.
 fn too_young(base: &Snapshot, last: u64, feature: &TableFeature, environment: &Environment) -> Result<Error> {
     let retention = base.truncated_history_retention()?;
     let hint = match next_expiry_ms(base, last, retention, environment)? {
@@ -54,14 +54,14 @@ fn too_young(base: &Snapshot, last: u64, feature: &TableFeature, environment: &E
                 |time| time.format("%Y-%m-%dT%H:%M:00Z").to_string(),
             );
             format!(
-                "do the same again from {ready} on, when the older log has expired ({} after the checkpoint that \
-                 replaces it, delta.dropFeatureTruncateHistory.retentionDuration)",
+                "drop the feature again at {ready} or later: the older log has then expired ({} after the checkpoint \
+                 that replaces it, delta.dropFeatureTruncateHistory.retentionDuration)",
                 shown(retention)
             )
         }
         // The expired checkpoints are damaged, or are protected because of a feature that this crate does not know.
         None => format!(
-            "no checkpoint can replace the older log: write one, and do the same again {} later",
+            "write a checkpoint, because no usable one replaces the older log, and drop the feature again {} later",
             shown(retention)
         ),
     };
