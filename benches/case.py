@@ -44,7 +44,7 @@ class Limit:
     seconds: float | None = None
     peak_bytes: int | None = None
     heap_bytes: int | None = None
-    """Limit for the growth of a driver's live heap, or of the whole process if there is no driver."""
+    """Limit for the growth of the driver's live heap or, if there is no driver, of the process's peak memory."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def main(options: Sequence[str]) -> int:
     for wanted in arguments.cases:
         found = named(wanted)
         if not found:
-            parser.error(f"there is no case {wanted!r}; `list` shows them")
+            parser.error(f"there is no case {wanted!r}; `list` shows all cases")
         chosen |= {case.name: case for case in found}
     check_contenders(parser, arguments.contender, chosen.values())
     settings = Settings(

@@ -17,8 +17,9 @@ ROWS = 336_776
 LATE_DAY = (12, 31)
 LATE_AIRPORTS = ("EWR",)
 FILES_AIRPORT = "JFK"
-# Flights that take off after nine in the evening of the day before are reported twice (month, day, time).
-# The first report comes with the reports of their month and has no arrival, because they are still in the air.
+# The month, day and time from which flights are reported twice: those that take off on the day before `LATE_DAY`, at
+# 21:00 or later. The first report comes with the reports of their month and has no arrival, because the flights are
+# still in the air.
 # The second report is complete. It arrives late, as a file, before the reports of `FILES_AIRPORT`.
 IN_THE_AIR = (12, 30, 2100)
 COLUMNS = {

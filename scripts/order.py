@@ -38,8 +38,8 @@ def upward(order: Collection[str], found: Iterable[Import]) -> Iterator[str]:
 
 
 def circles(edges: Mapping[tuple[str, str], Import]) -> list[str]:
-    """Returns a message for each import that closes a circle of imports. `edges` has one import for each pair of
-    parts.
+    """Returns a message for each import that is part of an import cycle. `edges` maps each pair of parts (importer,
+    imported) to one import.
     """
     below: dict[str, set[str]] = {}
     for _ in edges:

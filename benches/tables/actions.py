@@ -64,7 +64,7 @@ def protocol() -> dict[str, Any]:
 
 
 def partitioned_metadata(shape: Shape) -> dict[str, Any]:
-    """Returns the `metaData` action of a partitioned table with the columns of `Files`."""
+    """Returns the `metaData` action of a table with the data columns of `shape`, partitioned by `PARTITION_COLUMNS`."""
     return metadata([*shape.columns(), *((name, "string") for name in PARTITION_COLUMNS)], PARTITION_COLUMNS)
 
 

@@ -26,8 +26,8 @@ class Interfering:
 
 
 def overtaken(table: DeltaTable) -> DeltaTable:
-    """Returns a table object whose changes are based on an outdated version, because other writers commit right after
-    it has read the log.
+    """Makes the changes of `table` start from the version that it has loaded, as if other writers had committed right
+    after it read the log. Returns `table`.
     """
     table._newest_to_change = lambda: table._snapshot  # type: ignore[method-assign]
     return table

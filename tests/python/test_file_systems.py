@@ -66,7 +66,8 @@ def test_tables_on_a_file_system_without_hard_links(tmp_path: Path) -> None:
         row = pa.table({"id": [1]})
         write_deltalake(path, row, configuration={"delta.checkpointInterval": "4"})
         behind = DeltaTable(path)
-        write_deltalake(path, row, mode="append")  # With a link, as a writer on another machine.
+        # Hard links still work here, as for a writer on another machine. `behind` does not see this commit.
+        write_deltalake(path, row, mode="append")
         refuse([(int(link), errno.EPERM) for link in links if int(link) >= 0])
         try:
             os.link(path, path + "-2")

@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = [pytest.mark.newest, pytest.mark.timeout(900)]
 
-# The process suspends itself in the call for a table, until its parent resumes it.
+# The process suspends itself when the JVM calls `TableCalls.read` to open a table, until its parent resumes it.
 CODE = """
     import os, signal, sys, time
     from pyspark.sql import SparkSession

@@ -27,9 +27,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
 /// The error of calls that come too late.
-pub(crate) const TOO_LATE: &str = "the interpreter is ending";
+pub(crate) const TOO_LATE: &str = "the interpreter is shutting down";
 
-/// Whether the interpreter has begun to end.
+/// Whether the interpreter has begun to shut down.
 static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 
 /// Whether the interpreter has also run all functions that were registered with `atexit`.
@@ -121,12 +121,12 @@ fn forked() {
     IS_HERE.set(false);
 }
 
-/// Returns whether the interpreter has begun to end.
+/// Returns whether the interpreter has begun to shut down.
 pub(crate) fn has_begun() -> bool {
     HAS_BEGUN.load(Ordering::SeqCst)
 }
 
-/// Returns whether another thread has begun to end the interpreter.
+/// Returns whether another thread has begun to shut down the interpreter.
 pub(crate) fn is_elsewhere() -> bool {
     has_begun() && !IS_HERE.get()
 }

@@ -146,8 +146,8 @@ fn next_pending() -> Option<PendingRecord> {
     next
 }
 
-/// Starts a thread that delivers the pending records. If the system has no more threads, the next call
-/// delivers them.
+/// Starts a thread that delivers the pending records. If no thread can be started, they stay pending, and are delivered
+/// at the latest when the next call from Python ends (`after_call`), or at exit.
 fn deliver_on_thread() {
     DELIVERY_THREADS.fetch_add(1, Ordering::AcqRel);
     let thread = std::thread::Builder::new().name("deltalog-log".to_owned()).spawn(|| {

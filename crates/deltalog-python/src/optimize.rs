@@ -14,7 +14,7 @@ use crate::commit_arguments::CommitArguments;
 use crate::snapshot::Snapshot;
 use crate::upkeep::environment_with;
 
-/// The sizes of files, under the names of the JVM implementation.
+/// Statistics of file sizes, with the keys that the JVM implementation uses.
 #[derive(IntoPyObject)]
 pub(crate) struct Sizes {
     min: Option<u64>,

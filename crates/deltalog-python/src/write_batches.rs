@@ -102,7 +102,8 @@ fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<
         match read {
             // An interrupt takes precedence, so that code which catches errors and continues can still be stopped.
             Err(stop) if asks_to_stop(&stop) => Err(stop),
-            // If both failed, the writer's error is returned: its rows came before the failure of the source.
+            // If both failed, the writer's error is returned, because the rows that it could not write came before the
+            // point where the source failed.
             read => written.and(read),
         }
     })

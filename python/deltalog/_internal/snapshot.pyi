@@ -186,7 +186,7 @@ class Snapshot:
         predicate: str | None = None,
         allow_out_of_range: bool = False,
     ) -> ArrowStream:
-        """Returns the rows that versions changed; see `DeltaTable.load_cdf`."""
+        """Returns the rows that were changed in a range of versions; see `DeltaTable.load_cdf`."""
     def plan_spark(self, filter_sql: str, time_zone: str) -> SparkPlan:
         """Returns the files that may contain rows for which `filter_sql` is true.
 

@@ -17,7 +17,9 @@ __all__ = ["Output", "first_rows", "style_of_terminal"]
 
 
 def style_of_terminal() -> Style:
-    """Returns the style of lines for standard output, which may be a terminal."""
+    """Returns the style that suits standard output. Only a terminal has a width and colors; the ellipsis depends on the
+    encoding.
+    """
     is_terminal = sys.stdout.isatty()
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
     return Style(

@@ -20,8 +20,8 @@ class ScanSize:
     size_in_bytes: int
     """The size of these files."""
     num_rows: int | None
-    """The number of rows in these files, without deleted rows. Rows for which the predicate is not true count as well.
-    None if the log does not have the number of rows for all of these files.
+    """The number of rows in these files, not counting deleted rows. Rows for which the predicate is not true are
+    included. None if the log lacks the number of rows for any of these files.
     """
 
 
@@ -42,8 +42,8 @@ class ScanTask:
     size_in_bytes: int
     """The total size of these files in bytes."""
     num_rows: int | None
-    """The number of rows in its files, without deleted rows. Rows for which the condition is not true count as well.
-    None if the log does not have the number of rows for all of these files.
+    """The number of rows in its files, not counting deleted rows. Rows for which the predicate is not true are
+    included. None if the log lacks the number of rows for any of these files.
     """
     _fragment: bytes = field(repr=False)
 

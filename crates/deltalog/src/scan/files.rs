@@ -285,7 +285,7 @@ impl FileListing {
     }
 }
 
-/// The source of the listed files, which have the columns of the log.
+/// The source of a file list. It yields the files as batches with the log's columns.
 enum Source {
     Replay(Box<FileReplay>),
     Given { files: std::vec::IntoIter<RecordBatch>, filters: Vec<FileFilter> },

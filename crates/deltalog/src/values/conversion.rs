@@ -107,7 +107,7 @@ pub(crate) fn convert(array: &ArrayRef, to: &DataType, misfit: Misfit) -> Result
     }
 }
 
-/// Converts numbers of whole units to microseconds. A unit has `factor` microseconds.
+/// Converts seconds, milliseconds or days to microseconds. `factor` is the number of microseconds per unit.
 fn scaled<T>(
     array: &ArrayRef,
     factor: i64,

@@ -15,7 +15,7 @@ use crate::runtime::environment::Environment;
 use crate::storage::Storage;
 use crate::values::stats::IndexedColumns;
 
-/// Returns rows of many types: with NULLs, of different lengths, nested.
+/// Returns rows with columns of several types, including nested ones, with NULLs and values of different lengths.
 fn rows(count: usize) -> RecordBatch {
     let mut state = 1u64;
     let mut random = move || {

@@ -1,4 +1,5 @@
-//! Tests that the files which an engine's tasks report become `add` actions, or errors that name the file.
+//! Tests that each file reported by an engine's tasks becomes an `add` or `cdc` action, or is refused with an error
+//! that names the file.
 
 use std::sync::Arc;
 

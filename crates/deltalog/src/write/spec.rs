@@ -233,8 +233,8 @@ impl TableWriteSpec {
         self.materializes && !self.partition_columns.is_empty()
     }
 
-    /// Returns the names that an engine uses for the partition columns in directory names. They differ from the names
-    /// of all columns in the files.
+    /// Returns what an engine calls the partition columns in the names of directories. No column in the files has one
+    /// of these names.
     pub fn directory_columns(&self) -> Vec<String> {
         let names = &self.physical_partition_columns;
         if !self.keeps_partition_columns() {

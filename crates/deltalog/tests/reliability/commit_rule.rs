@@ -179,7 +179,7 @@ fn the_state_is_unknown_if_reading_back_fails() {
     }
 }
 
-/// If the commit file is damaged, it may be a part of our own commit.
+/// A damaged commit file may be our own commit, only partly written.
 #[test]
 fn the_state_is_unknown_if_the_commit_read_back_is_damaged() {
     let (store, storage) = table(&["a"]);

@@ -157,8 +157,8 @@ impl Other {
     }
 }
 
-/// Of two operations, the one that commits first succeeds. The other one fails, because the table that it has read no
-/// longer exists.
+/// A replacement of the table conflicts with every other operation on the same version: the one that commits first
+/// succeeds, and the other one fails.
 #[test]
 fn replacements_conflict_with_everyone() {
     for other in OTHERS {

@@ -238,7 +238,8 @@ fn checkpoints_of_restored_files_hide_nothing() {
     let base = Snapshot::open(&storage, None).unwrap();
     let committed =
         drop_feature(&base, "deletionVectors", false, Default::default(), &environment()).unwrap();
-    // The newest use is version 7, which three checkpoints follow.
+    // Version 7 is the newest that uses the feature. The drop adds three empty commits with checkpoints, and then
+    // version 11.
     assert_eq!(committed.version, 11);
 }
 

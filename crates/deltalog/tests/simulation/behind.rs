@@ -1,4 +1,4 @@
-//! The background work of a simulated process, which its second thread does.
+//! The background work of a simulated process, done by its second thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -99,7 +99,8 @@ fn actor<'a>(part: &'a Part, queue: &'a Behind, history: &'a History, cast: &'a 
     if part.has_background { actor.with_second(move |second| queue.follow(second)) } else { actor }
 }
 
-/// Performs the verbs of `part`. If the run has a second day, waits for it, and performs as many verbs again.
+/// Performs `part.verbs` random operations. If the run has a second day that has not begun yet, waits for it and
+/// performs the same number again.
 fn play_part(part: &Part, session: &mut Session<'_>, cast: &Cast) {
     let process = session.process;
     let next_day_ms = Process::BEGINNING_MS + cast.pause_days * DAY_MS;

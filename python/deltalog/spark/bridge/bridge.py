@@ -47,7 +47,7 @@ class Bridge:
         return answer(self._failed, self._execute, role, method, *arguments)
 
     def ping(self) -> None:
-        """Answers `PythonWatch.java`, which checks whether this process is still running."""
+        """Answers the calls of `PythonWatch.java`, which checks whether this process is still running."""
 
     def _execute(self, role: str, method: str, *arguments: Any) -> Any:
         return getattr(self._roles[role], python_name(method))(*arguments)

@@ -12,7 +12,7 @@ from deltalog.spark.sql.definition import Definition
 
 
 class DefinitionCalls(Role):
-    """Answers `DefinitionCalls.java`."""
+    """Answers the calls of `DefinitionCalls.java`."""
 
     def check_options(self, options: str) -> None:
         check_table_options(Options.of_json(options))

@@ -8,7 +8,7 @@ from deltalog.spark.read.planner import answers_of, planner_of
 
 
 class PlannerCalls(Role):
-    """Answers `PlannerCalls.java`. These methods need no session, and do not call the JVM."""
+    """Answers the calls of `PlannerCalls.java`. These methods need no session, and do not call the JVM."""
 
     def size(self, planner: str) -> int:
         return planner_of(planner).size()

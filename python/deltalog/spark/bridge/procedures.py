@@ -9,7 +9,7 @@ from deltalog.spark.sql import procedures
 
 
 class ProcedureCalls(Role):
-    """Answers `ProcedureCalls.java`."""
+    """Answers the calls of `ProcedureCalls.java`."""
 
     def names(self) -> str:
         return " ".join(procedures.PROCEDURES)

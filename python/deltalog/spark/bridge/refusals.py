@@ -9,7 +9,7 @@ from deltalog.spark.write import rule_errors
 
 
 class Refusals(Role):
-    """Answers `Refusals.java`."""
+    """Answers the calls of `Refusals.java`."""
 
     def statement(self, statement: Any) -> NoReturn:
         name = statements.describe(statement)

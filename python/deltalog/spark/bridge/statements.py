@@ -10,7 +10,7 @@ from deltalog.spark.write import evolution
 
 
 class StatementCalls(Role):
-    """Answers `StatementCalls.java`."""
+    """Answers the calls of `StatementCalls.java`."""
 
     def change(self, session: Any, statement: Any, description: str) -> str:
         return " ".join(map(str, counts(*execute(self._jvm, session, statement, description))))

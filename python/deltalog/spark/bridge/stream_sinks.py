@@ -9,7 +9,7 @@ from deltalog.spark.streams import sink as sinks
 
 
 class StreamSinkCalls(Role):
-    """Answers `StreamSinkCalls.java`."""
+    """Answers the calls of `StreamSinkCalls.java`."""
 
     def start(self, session: Any, options: str, stream: str, creates: bool) -> None:
         asked, described = Options.of_json(options), sinks.Stream.of_json(stream)

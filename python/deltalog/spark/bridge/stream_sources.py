@@ -10,7 +10,7 @@ from deltalog.spark.streams import source
 
 
 class StreamSourceCalls(Role):
-    """Answers `StreamSourceCalls.java`."""
+    """Answers the calls of `StreamSourceCalls.java`."""
 
     def __init__(self, jvm: Jvm) -> None:
         super().__init__(jvm)

@@ -23,7 +23,7 @@ from deltalog.spark.read.relation import (
 
 
 class TableCalls(Role):
-    """Answers `TableCalls.java`."""
+    """Answers the calls of `TableCalls.java`."""
 
     def read(self, session: Any, options: str, schema: Any) -> str:
         asked = Options.of_json(options)

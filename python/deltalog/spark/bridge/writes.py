@@ -14,7 +14,7 @@ from deltalog.spark.write.outcome import after_commit
 
 
 class WriteCalls(Role):
-    """Answers `WriteCalls.java`."""
+    """Answers the calls of `WriteCalls.java`."""
 
     def save(self, session: Any, options: str, rows: Any, mode: str) -> str:
         asked = Options.of_json(options)

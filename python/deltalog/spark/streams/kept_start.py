@@ -61,11 +61,11 @@ class KeptStart(NamedTuple):
     def _ensure_of(self, uri: str, table_id: str) -> None:
         if self.table_id != table_id:
             error = TableReplacedError(
-                f"the stream was to begin with version {self.version} of the table with the id {self.table_id}, but "
-                f"the table here has the id {table_id} (table {uri}, version {self.version})"
+                f"according to its checkpoint, the stream begins with version {self.version} of the table with the id "
+                f"{self.table_id}, but the table at this location has the id {table_id} (table {uri})"
             )
             raise hinted(
-                error, "begin with a new checkpoint, or read the table with which the stream was begun"
+                error, "begin with a new checkpoint, or read the table that the stream was started on"
             )
 
 

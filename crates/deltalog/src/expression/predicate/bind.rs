@@ -313,7 +313,8 @@ impl Binder<'_> {
         self.known.computed(&mut self.arena, of, value, self.changes != Changes::ByRow)
     }
 
-    /// Returns the index of the term that converts the values of the term `value` to the type `to`.
+    /// Returns the index of a term that converts the values of the term with index `term` to the type `to`. `value` is
+    /// the expression of that term.
     pub(super) fn converted(&mut self, term: usize, value: &Expr, to: &DataType) -> Result<usize> {
         let bound = match self.arena.terms.get(term).map(|term| &term.source) {
             Some(Source::Column { .. }) => self.value(value)?,

@@ -113,7 +113,8 @@ pub(super) struct Parser<'a> {
     pub(super) height: usize,
 }
 
-/// Returns the node as a value. A constant keeps its type.
+/// Returns the node as a value. A condition that consists only of a value, such as NULL or a boolean column, becomes
+/// that value; any other condition becomes an [`Expr::Condition`].
 pub(super) fn argument_of(node: Node) -> Expr {
     match node {
         Node::Value(value) | Node::Condition(Predicate::Value(value)) => value,

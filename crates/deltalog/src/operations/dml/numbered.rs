@@ -68,7 +68,9 @@ impl FileNumbers {
         let path = |number| {
             let found = usize::try_from(number).ok().and_then(|number| self.paths.get(number));
             found.map(String::as_str).ok_or_else(|| {
-                Error::corrupt_data(format!("a task has removed rows of the unknown file {number}"))
+                Error::corrupt_data(format!(
+                    "a task has removed rows of file number {number}, which does not exist"
+                ))
             })
         };
         let wanted = numbers.map(path).collect::<Result<HashSet<&str>>>()?;

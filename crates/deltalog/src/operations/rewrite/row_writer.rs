@@ -28,9 +28,10 @@ pub(crate) struct RowWriter {
     /// The table's requirements for its files, without the columns for row ids.
     spec: TableWriteSpec,
     copy: RowCopy,
-    /// Completes changed rows. It is created when the first row changes.
+    /// Converts changed rows to the table's schema, computes their generated columns, and checks the table's rules. It
+    /// is created when the first row changes.
     changed: Option<RowCompletion>,
-    /// Completes inserted rows. It is created when the first row is inserted.
+    /// Does the same for inserted rows. It is created when the first row is inserted.
     inserted: Option<RowCompletion>,
     data: Option<DataWriter>,
     /// The change data files, if changes are recorded.

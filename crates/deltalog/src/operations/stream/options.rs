@@ -113,11 +113,11 @@ impl StreamOptions {
     /// Returns `InvalidArgument` if `pattern` is not a valid regular expression.
     pub fn exclude(mut self, pattern: &str) -> Result<Self> {
         self.excluded = Some(Regex::new(pattern).map_err(|error| {
-            Error::invalid_argument(format!("this is not a regular expression for paths: {pattern}"))
-                .with_source(error)
-                .with_hint(
-                    "look-around and references to groups are not supported; escape special characters",
-                )
+            Error::invalid_argument(format!(
+                "the pattern that excludes files is not a valid regular expression: {pattern}"
+            ))
+            .with_source(error)
+            .with_hint("look-around and references to groups are not supported; escape special characters")
         })?);
         Ok(self)
     }

@@ -27,7 +27,7 @@ pub(super) fn check(read: &Snapshot, version: u64, protocol: &Protocol, metadata
     let [older, newer] = if is_newer { [&own, &other] } else { [&other, &own] };
     let has_mapping =
         mode != ColumnMappingMode::None || read.mapped_schema().mode() != ColumnMappingMode::None;
-    // With column mapping, a column that only the older schema has was dropped or renamed.
+    // With column mapping, a column that exists only in the older schema has been dropped or renamed.
     let lost = if has_mapping { older.obstacle(newer) } else { None };
     if let Some(lost) = lost {
         return Err(Error::schema_mismatch(format!(

@@ -110,7 +110,11 @@ fn parse_name(name: &str, place: &Place<'_>) -> Result<DataType> {
 
 fn parse_field(raw: &RawValue, parent: &Place<'_>) -> Result<StructField> {
     let raw: RawField<'_> = serde_json::from_str(raw.get()).map_err(|error| {
-        Error::corrupt_log(format!("a field of '{parent}' in the schema is not valid")).with_source(error)
+        let what = match parent.to_string() {
+            root if root.is_empty() => "a column in the schema is not valid".to_owned(),
+            parent => format!("a field of '{parent}' in the schema is not valid"),
+        };
+        Error::corrupt_log(what).with_source(error)
     })?;
     let metadata =
         raw.metadata.map(|metadata| FieldMetadata::parse(metadata.get())).transpose()?.unwrap_or_default();

@@ -54,8 +54,8 @@ impl PrimitiveType {
     /// Returns the type with this name in a schema.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
-            // If a statement mentions a collation, Spark writes a collation for every string type, even for the default
-            // one.
+            // If a statement mentions a collation, Spark writes the collation of every string type, even if it is the
+            // default collation.
             "string" | "string collate UTF8_BINARY" => Self::String,
             "long" => Self::Long,
             "integer" => Self::Integer,

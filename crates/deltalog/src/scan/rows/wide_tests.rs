@@ -24,7 +24,7 @@ use crate::runtime::row_bytes::{BatchBytes, weight_of};
 /// The way a file is written.
 #[derive(Debug, Clone)]
 struct Written {
-    /// The string of each row, as a number and how often the string repeats it.
+    /// The string of each row, as a number and how many times its digits are repeated: (3, 2) stands for "33".
     texts: Vec<(usize, usize)>,
     has_dictionary: bool,
     /// Whether the footer shows the full size of values that a dictionary repeats.

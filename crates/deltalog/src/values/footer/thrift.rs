@@ -9,7 +9,8 @@ const BROKEN: &str = "the footer cannot be decoded";
 /// The maximum nesting depth of unknown fields.
 const LEVELS: usize = 32;
 
-/// The types of fields. Elements of lists have the same types, except for booleans.
+/// The type of a struct's field, or of a list's elements. The type code of a boolean field also contains its value, so
+/// no bytes follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Bool,

@@ -229,7 +229,7 @@ pub(super) fn refusal(status: StatusCode, code: &str) -> Answer {
     xml(status, format!("<Error><Code>{}</Code></Error>", escaped(code)))
 }
 
-/// Escapes characters that have a meaning in XML.
+/// Escapes `&`, `<` and `>` for XML.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -127,7 +127,7 @@ pub(in crate::expression::predicate) fn changes_of(name: &str) -> Changes {
 }
 
 impl Operation {
-    /// Returns the function `name`, in upper case, if it accepts `count` arguments.
+    /// Returns the function with this name if it accepts `count` arguments. The name must be in upper case.
     pub(in crate::expression::predicate) fn function(
         name: &str,
         count: usize,

@@ -20,6 +20,8 @@ mod normalize;
 mod parquet_file;
 mod parsed;
 mod reader;
+#[cfg(test)]
+mod reader_tests;
 mod references;
 mod rows;
 mod sidecars;

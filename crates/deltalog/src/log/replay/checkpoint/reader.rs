@@ -38,9 +38,9 @@ use crate::storage::Storage;
 const WAITING_BATCHES: usize = 2;
 /// The number of pieces per thread that are being decoded or wait for the caller. With two, a thread can begin another
 /// piece while the caller takes the batches of the first one.
-const PIECES_PER_THREAD: usize = 2;
+pub(super) const PIECES_PER_THREAD: usize = 2;
 /// The maximum number of threads. More would only cost memory, because the consumer processes the batches one by one.
-const MOST_THREADS: usize = 4;
+pub(super) const MOST_THREADS: usize = 4;
 
 /// An iterator over batches of file actions.
 pub(crate) type Rows = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;

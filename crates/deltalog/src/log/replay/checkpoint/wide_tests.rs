@@ -22,11 +22,11 @@ use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::upkeep::checkpoint::write_checkpoint;
 
-const FILES: usize = 600;
+pub(super) const FILES: usize = 600;
 const BYTES: usize = 4_000;
 
 /// Returns a log that consists of one checkpoint. `of` returns the statistics of each file.
-fn checkpoint(directory: &Path, of: impl Fn(usize) -> String) -> Storage {
+pub(super) fn checkpoint(directory: &Path, of: impl Fn(usize) -> String) -> Storage {
     let log = directory.join("_delta_log");
     std::fs::create_dir(&log).unwrap();
     let field = json!({"name": "a", "type": "string", "nullable": true, "metadata": {}});

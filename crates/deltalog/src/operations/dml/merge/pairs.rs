@@ -14,7 +14,7 @@ use crate::expression::predicate::Scope;
 use crate::runtime::by_name::names_of;
 use crate::runtime::row_bytes::{BatchBytes, weight, widest};
 
-/// The source of a MERGE, and the scope in which conditions read rows of both tables.
+/// The source of a MERGE, and the columns of the table and the source that conditions may read.
 pub(super) struct Sides<'a> {
     scope: &'a Scope,
     pub(super) source: &'a MergeSource,

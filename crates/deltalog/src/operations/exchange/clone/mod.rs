@@ -90,7 +90,7 @@ pub struct Cloned {
     pub roots: Vec<String>,
 }
 
-/// The numbers of files in a CLONE, and their sizes in bytes.
+/// The metrics of a clone: file counts, and total sizes in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CloneMetrics {

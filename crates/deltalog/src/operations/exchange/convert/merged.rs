@@ -94,8 +94,9 @@ fn described(data_type: &DataType) -> String {
     }
 }
 
-/// Returns the columns that the caller has declared, if a table with these columns can read files with the columns
-/// `found`. `common` are the columns that all files have.
+/// Checks that files with the columns `found` can be read with the columns `known`, which the caller has declared.
+/// Returns the declared columns, all nullable and without default values for older files. `common` contains the names
+/// of the columns that all files have.
 ///
 /// # Errors
 /// Returns `SchemaMismatch` for a column of the files that was not declared or has another type. Returns

@@ -55,7 +55,7 @@ impl Fragment {
     /// version.
     pub(super) const FORMAT: u32 = 2;
 
-    /// Creates the fragment of `files`, which belong to the write with the id `write`.
+    /// Creates a fragment that contains `files`. `write` is the id of the write to which they belong.
     pub(crate) fn new(write: &str, files: Vec<Add>, counted: Option<Counted>) -> Result<Self> {
         let files = files.into_iter().map(FragmentFile::of).collect::<Result<_>>()?;
         Ok(Self { format: Self::FORMAT, write: write.to_owned(), files, counted })

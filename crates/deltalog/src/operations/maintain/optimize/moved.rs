@@ -65,8 +65,8 @@ const FEW: usize = 1 << 10;
 const AT_ONCE: usize = 1 << 16;
 
 impl RowOrder {
-    /// Returns the positions in the new files of the rows with the numbers `rows`, as a set for each file. `files` has
-    /// the number of rows in each new file. Returns `None` if only an engine knows the positions.
+    /// Returns where the rows with the numbers `rows` are in the new files: for each file, the set of their positions.
+    /// `files` has the number of rows in each new file. Returns `None` if only an engine knows the positions.
     ///
     /// # Errors
     /// `Unavailable` if the temporary file cannot be read.

@@ -1,11 +1,11 @@
 //! Deletes the files of a plan, except for files that the table needs again.
 //!
-//! - Before each round, the newest version is read. A file that a commit has added since the plan is kept, regardless
-//!   of its age: RESTORE, a conversion or a clone may add files that existed before. All commits are read
-//!   individually, without using log compactions or checkpoints: a file that one commit added and a later commit
-//!   removed is still needed by readers of the version in between.
-//! - Before each round, the table is checked again as well: another writer may have increased the retention, upgraded
-//!   the protocol, or replaced the table with another one.
+//! - Before each round, the newest version is read. Files that were added after the plan was made are kept, regardless
+//!   of their age: RESTORE, a conversion or a clone may add files that existed before. The commits made since then are
+//!   read one by one, not from log compactions or checkpoints: a file that one commit added and a later one removed is
+//!   still needed by readers of the versions in between.
+//! - Before each round, the table is also checked again: another writer may have increased the retention, upgraded the
+//!   protocol, or replaced the table with another one.
 //! - A file that does not exist is not an error, so that an interrupted VACUUM can be repeated, and several VACUUMs
 //!   can run at the same time.
 

@@ -10,8 +10,9 @@ use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
 impl Candidates {
-    /// Completes the list, without the files of other tables in the table's directory. These are the tables in
-    /// `known`, and each directory of a listed file that has its own log in the store.
+    /// Completes the list, leaving out the files of other tables inside the table's directory. The other tables are
+    /// those in `known`, and those found by asking the store, for each directory that contains a listed file at any
+    /// depth, whether the directory has its own log.
     ///
     /// # Errors
     /// Returns `Unavailable`, `PermissionDenied`, and `Unsupported` for a link.

@@ -30,8 +30,8 @@ import scala.Product;
 import scala.collection.immutable.Seq;
 
 /**
- * Turns INSERT … REPLACE ON and REPLACE USING, which Spark's grammar has since 4.2, into a MERGE:
- * rows of the table that match a row of the query are deleted, and all rows of the query are
+ * Turns INSERT … REPLACE ON and REPLACE USING, which were added to Spark's grammar in 4.2, into a
+ * MERGE: rows of the table that match a row of the query are deleted, and all rows of the query are
  * inserted.
  *
  * <p>A MERGE only inserts rows without a match. Therefore each row of the query, which is evaluated
@@ -50,7 +50,8 @@ public class ReplacingInserts extends Rule<LogicalPlan> {
         || !insert.query().resolved()) {
       return plan;
     }
-    // The field exists since Spark 4.2. REPLACE WHERE is an overwrite, and is left to Spark.
+    // Only Spark 4.2 and later have this field. REPLACE WHERE is an overwrite, and is left to
+    // Spark.
     Object given = CaseClass.field((Product) plan, "replaceCriteriaOpt");
     Product criteria =
         given instanceof Option<?> option && option.isDefined() ? (Product) option.get() : null;

@@ -28,7 +28,8 @@ public class DeltalogFileIndex implements FileIndex {
   private volatile long size = -1;
 
   /**
-   * Whether the log may contain the number of rows; false as soon as it is known that it does not.
+   * Whether the log may have the exact number of rows in each partition. Becomes false when a
+   * request for only these numbers cannot be answered.
    */
   private volatile boolean answers = true;
 
