@@ -117,7 +117,7 @@ def test_clustering_that_is_refused(tmp_path: Path) -> None:
     for columns, message in (
         (["flag"], "no bounds"),
         (["s"], "no bounds"),
-        (["missing"], "no column"),
+        (["missing"], "no such column"),
         (["id", "ID"], "twice"),
         (["id", "s.x", "id", "id", "id"], "at most 4"),
     ):

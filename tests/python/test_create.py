@@ -155,7 +155,7 @@ def _column(field: Field) -> dict[str, Any]:
         # "Clustered Table"
         ({"cluster_by": ["a"], "partition_by": ["d"]}, "partitioned"),
         ({"cluster_by": ["s"]}, "whose type has no bounds"),
-        ({"cluster_by": ["missing"]}, "no column 'missing'"),
+        ({"cluster_by": ["missing"]}, "by 'missing': it has no such column"),
         ({"cluster_by": ["a", "A"]}, "twice"),
         ({"cluster_by": ["a", "b", "d", "s.x", "s.y"]}, "at most 4"),
         ({"cluster_by": "d", "configuration": {"delta.dataSkippingStatsColumns": "a"}}, "no statistics"),

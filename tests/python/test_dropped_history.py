@@ -139,7 +139,7 @@ def test_the_history_is_truncated_when_it_is_old_enough(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match=r"version 3 of the table.*24 hours") as refusal:
         table.alter.drop_feature("deletionVectors", truncate_history=True)
     assert (table.version(), checkpoints(tmp_path)) == (4, [4])
-    ready = re.search(r"from (\S+)Z on", str(refusal.value))
+    ready = re.search(r"again at (\S+)Z or later", str(refusal.value))
     assert ready is not None
     wait = datetime.fromisoformat(ready[1]).replace(tzinfo=timezone.utc) - datetime.now(tz=timezone.utc)
     assert timedelta(hours=23, minutes=59) < wait < timedelta(hours=24, minutes=2)

@@ -43,7 +43,7 @@ def test_a_longer_string_is_refused(path: Path, rows: pa.Table, column: str, kin
 
 
 def test_keys_that_become_equal_are_refused(path: Path) -> None:
-    with pytest.raises(SchemaMismatchError, match=r"two keys of a map in column 'm' are equal"):
+    with pytest.raises(SchemaMismatchError, match=r"two keys of a map in column 'm' become equal"):
         write_deltalake(path, lengths.rows(m=[[("k", "1")], [("k", "1"), ("k ", "2")]]), mode="append")
     assert not data_files(path)
 

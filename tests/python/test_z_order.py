@@ -209,7 +209,7 @@ def test_what_cannot_be_ordered(tmp_path: Path) -> None:
     )
     table = DeltaTable(str(path))
     for columns, message, hint in (
-        (["none"], "no column 'none'", "the columns are a, bytes, list, s, yes, p"),
+        (["none"], "by 'none': it has no such column", "the columns are a, bytes, list, s, yes, p"),
         (["p"], "'p', which is a partition column", "differ within a partition"),
         (["a", "a"], "ordered by 'a' twice", "once"),
         (["bytes"], "'bytes', whose type has no bounds", "numbers, strings, dates or timestamps"),

@@ -352,7 +352,7 @@ def test_tables_in_a_store(server: tuple[str, Path], s3: S3Server, logs: Path, t
     assert said["location"] == "s3://tables/a%20t"
     assert "boom" in said["failing"]
     assert "NoSuchBucket" in said["bucket"]
-    assert "mergeschema does not say" in said["misuse"]
+    assert "mergeschema is not an option" in said["misuse"]
     refusals = [text for name, text in found if name == "refused"]
     for text, name in zip(refusals, ["aws_secret_access_key", "fs.s3a.secret.key", "proxy_url"], strict=True):
         assert f"secrets ({name}) are refused" in text, text

@@ -107,7 +107,7 @@ def test_a_default_value_of_unknown_size_is_refused(spark: SparkSession, tmp_pat
     later, so it is refused.
     """
     uri = foreign(tmp_path / "t", "default", "repeat('x', 1000000000 * second(current_timestamp()))")
-    with pytest.raises(InvalidArgumentError, match="whose size is not known"):
+    with pytest.raises(InvalidArgumentError, match="size of its value cannot be computed"):
         insert(spark, uri)
 
 

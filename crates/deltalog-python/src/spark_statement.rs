@@ -98,7 +98,9 @@ impl SparkStatement {
 
 fn file_of(files: &[ListedFile], number: u32) -> Result<&ListedFile> {
     let found = usize::try_from(number).ok().and_then(|number| files.get(number));
-    found.ok_or_else(|| Error::corrupt_data(format!("a task has removed rows of the unknown file {number}")))
+    found.ok_or_else(|| {
+        Error::corrupt_data(format!("a task has removed rows of file number {number}, which does not exist"))
+    })
 }
 
 #[pymethods]

@@ -122,7 +122,7 @@ def test_create(run: Command) -> None:
         ("id ; drop", "near ';"),
         ("t array<int", "it ends too early"),
         ("t array<int))", "near '\\)'"),
-        ("t " + "array<" * 60 + "int" + ">" * 60, "too many"),
+        ("t " + "array<" * 60 + "int" + ">" * 60, "nested too deeply"),
         ("", "it ends too early"),
         ("id decimal(", "it ends too early"),
         ("1 `unclosed", "near '`unclosed'"),

@@ -136,7 +136,7 @@ def given(monkeypatch: pytest.MonkeyPatch, text: str | bytes) -> None:
         ("jsonl", b'{"id":1}\n\xff\n', 2, "not text in UTF-8"),
         ("parquet", "PAR1", None, "cannot be read as Parquet"),
         ("arrow", "something else", None, "Arrow IPC"),
-        ("arrow", "", None, "end too early"),
+        ("arrow", "", None, "ends too early"),
     ],
 )
 def test_what_does_not_fit(

@@ -80,7 +80,7 @@ WRONG_AT_START: list[tuple[dict[str, Any], type[DeltaError], str]] = [
     ({"maxBytesPerTrigger": "8192p"}, InvalidArgumentError, "maxBytesPerTrigger must be a size"),
     ({"startingVersion": 2**63}, InvalidArgumentError, "startingVersion must be a version number"),
     ({"ignoreDeletes": "yes"}, InvalidArgumentError, "ignoreDeletes must be true or false"),
-    ({"excludeRegex": "(?=a)"}, InvalidArgumentError, "not a regular expression"),
+    ({"excludeRegex": "(?=a)"}, InvalidArgumentError, "not a valid regular expression"),
 ]
 
 

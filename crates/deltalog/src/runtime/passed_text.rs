@@ -13,7 +13,7 @@ pub(crate) fn check_format(json: &str, what: &str, format: u32) -> Result<()> {
     }
     let head: Head = serde_json::from_str(json)
         .map_err(|error| Error::invalid_argument(format!("the text is not {what}")).with_source(error))
-        .map_err(|error| error.with_hint("pass what to_json has returned"))?;
+        .map_err(|error| error.with_hint("pass a string that to_json returned"))?;
     if head.format == format {
         return Ok(());
     }

@@ -58,7 +58,7 @@ impl Shape<'_> {
     pub(crate) fn obstacle(&self, later: &Shape<'_>) -> Option<String> {
         if self.partition_columns != later.partition_columns {
             return Some(format!(
-                "the partition columns were ({}), and are now ({})",
+                "the partition columns are ({}), not ({})",
                 self.partition_columns.join(", "),
                 later.partition_columns.join(", ")
             ));

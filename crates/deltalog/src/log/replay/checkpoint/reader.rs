@@ -39,7 +39,8 @@ const WAITING_BATCHES: usize = 2;
 /// The number of pieces per thread that are being decoded or wait for the caller. With two, a thread can begin another
 /// piece while the caller takes the batches of the first one.
 pub(super) const PIECES_PER_THREAD: usize = 2;
-/// The maximum number of threads. More would only cost memory, because the consumer processes the batches one by one.
+/// The maximum number of threads for local files, and the minimum for files in a store. More threads for local files
+/// would only cost memory, because the consumer processes the batches one by one.
 pub(super) const MOST_THREADS: usize = 4;
 
 /// An iterator over batches of file actions.
@@ -237,7 +238,7 @@ impl Groups {
         let threads = threads.min(pieces.len());
         let workers = match threads {
             0 | 1 => Workers::Caller(Box::new(Sequential { request, pieces: pieces.into(), current: None })),
-            _ => Workers::Threads(Threads::start(request, pieces, threads)),
+            _ => Threads::start(request, pieces, threads),
         };
         Self { lines: lines.filter(|lines| lines.num_rows() > 0), workers }
     }
@@ -296,12 +297,13 @@ struct Threads {
 type Task = (Work, SyncSender<Message>);
 
 impl Threads {
-    fn start(request: RowRequest, pieces: Vec<Work>, threads: usize) -> Self {
+    /// Starts up to `threads` threads. If the system cannot start any, the caller decodes the pieces.
+    fn start(request: RowRequest, pieces: Vec<Work>, threads: usize) -> Workers {
         let (queue, tasks) = channel::<Task>();
-        let shared = Arc::new((request, Mutex::new(tasks)));
-        for _ in 0..threads {
+        let shared = Arc::new((request.clone(), Mutex::new(tasks)));
+        let start = || {
             let shared = Arc::clone(&shared);
-            std::thread::spawn(move || {
+            std::thread::Builder::new().spawn(move || {
                 let (request, tasks) = &*shared;
                 let next = || tasks.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 while let Ok(((file, piece), sender)) = next() {
@@ -309,13 +311,17 @@ impl Threads {
                         return;
                     }
                 }
-            });
+            })
+        };
+        let threads = (0..threads).take_while(|_| start().is_ok()).count();
+        if threads == 0 {
+            return Workers::Caller(Box::new(Sequential { request, pieces: pieces.into(), current: None }));
         }
         let mut started = Self { channels: VecDeque::new(), queue, rest: pieces.into() };
         for _ in 0..threads * PIECES_PER_THREAD {
             started.pass_on();
         }
-        started
+        Workers::Threads(started)
     }
 
     /// Passes the next piece to the threads, if there is one.

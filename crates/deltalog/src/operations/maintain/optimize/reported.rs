@@ -156,7 +156,9 @@ fn tasks(reported: Reported, count: usize) -> Result<Vec<Task>> {
     for task in reported.bins {
         let number = task.bin;
         let place = usize::try_from(number).ok().and_then(|number| found.get_mut(number));
-        let place = place.ok_or_else(|| faulty(format!("a task has written the unknown file {number}")))?;
+        let place = place.ok_or_else(|| {
+            faulty(format!("a task has written file number {number}, which does not exist"))
+        })?;
         if place.replace(task).is_some() {
             return Err(faulty(format!("two tasks have written the file {number}")));
         }

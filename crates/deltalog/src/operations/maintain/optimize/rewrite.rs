@@ -167,9 +167,9 @@ impl<'a> BinRewriter<'a> {
         let added = new.pop();
         if !new.is_empty() || added.is_some() != (rows > 0) {
             // If the writer has created more than one file, the positions of rows are unknown.
-            return Err(self
-                .base
-                .located(Error::corrupt_data("the rows of a bin were not written to exactly one file")));
+            return Err(self.base.located(Error::corrupt_data(
+                "the rows of a new file were not written to exactly one file",
+            )));
         }
         Ok(added.map(|add| NewFile { add: Add { data_change: false, ..add }, rows }))
     }

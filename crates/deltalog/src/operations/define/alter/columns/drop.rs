@@ -42,9 +42,13 @@ pub(in crate::operations::define::alter) fn drop(
             index.map(|index| fields.remove(index));
             let in_files = fields.iter().filter(|field| !parent.is_empty() || !partitioned_by(&field.name));
             match in_files.count() {
-                0 => Err(Error::invalid_argument(format!(
-                    "the column '{path}' cannot be dropped: without it, the files would have no column"
-                ))),
+                0 => {
+                    let why = match parent.is_empty() {
+                        true => "without it, the files would have no column",
+                        false => "it is the only field of its struct",
+                    };
+                    Err(Error::invalid_argument(format!("the column '{path}' cannot be dropped: {why}")))
+                }
                 _ => Ok(fields),
             }
         })?;
