@@ -127,7 +127,7 @@ def check_readable(golden: Golden, path: Path) -> None:
 
 
 def check_pieces(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
-    """Reads the rows in pieces, which are passed on as bytes, as between processes, and checks the rows."""
+    """Reads the rows in pieces that are passed as bytes, as they would be between processes, and checks the rows."""
     pieces = table._snapshot.scan_partitions("", 3)
     parts = [pa.table(_internal.read_fragment(piece)) for piece in pieces]
     lines = canonical.rows(pa.concat_tables(parts)) if parts else []

@@ -54,7 +54,9 @@ class Jvm:
         return _read(self._result)
 
     def write_stream(self, directory: Path, table: Path, checkpoint: Path, *, by_window: bool) -> None:
-        """Runs the stream of files of `jvm_peer.py`, which writes to a table, until it has written all files."""
+        """Runs a stream that writes the rows of the files in `directory` to a table, until it has written all of them.
+        See `stream_of_files` in `jvm_peer.py` for `by_window`.
+        """
         request = {"write_stream": str(directory), "to": str(table), "checkpoint": str(checkpoint)}
         self._ask({**request, "by_window": by_window})
 

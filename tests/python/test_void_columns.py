@@ -151,8 +151,8 @@ def test_a_void_column_that_must_not_be_null_gets_a_type_if_no_row_has_null(tmp_
 
 
 def with_null_in_void(path: Path) -> DeltaTable:
-    """Creates a table with void columns that must not be NULL. It has rows nevertheless, and void columns are NULL in
-    all rows. Other writers may leave such tables.
+    """Creates a table with void columns that must not be NULL. It has rows nevertheless, and the void columns are NULL
+    in all rows. Other writers may leave such tables.
     """
     inner = struct(field("x", "long"), {**field("v", "void"), "nullable": False})
     table = CraftedTable(

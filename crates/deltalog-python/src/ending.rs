@@ -158,8 +158,8 @@ impl Drop for Counted {
     }
 }
 
-/// Runs `work`. If the interpreter begins to end while `work` runs, it waits for `work`. Returns `None` if another
-/// thread has already begun to end the interpreter.
+/// Runs `work`. If the interpreter begins to shut down while `work` runs, it waits for `work`. Returns `None` if
+/// another thread has already begun to shut down the interpreter.
 pub(crate) fn before<T>(work: impl FnOnce() -> T) -> Option<T> {
     unless(is_elsewhere, work)
 }
@@ -187,8 +187,8 @@ impl Open {
         }
     }
 
-    /// Calls `read`. If the interpreter begins to end while `read` runs, it waits for `read`. `read` gets a function
-    /// that returns whether it should stop. Returns `None` if this thread must no longer read this stream.
+    /// Calls `read`. If the interpreter begins to shut down while `read` runs, it waits for `read`. `read` gets a
+    /// function that returns whether it should stop. Returns `None` if this thread must no longer read this stream.
     pub(crate) fn before<T>(&self, read: impl FnOnce(Look) -> T) -> Option<T> {
         unless(self.look, || read(self.look))
     }

@@ -255,7 +255,7 @@ impl Snapshot {
         call(py, || self.0.unchanged_since(seen, &own))
     }
 
-    /// Opens `version`, on which an overwrite is based. Returns `CommitConflict` if the log no longer contains the
+    /// Opens `version`, on which an overwrite is based. Raises `CommitConflictError` if the log no longer contains the
     /// version.
     fn as_base(&self, py: Python<'_>, version: u64) -> PyResult<Self> {
         let gone = |error: Error| {

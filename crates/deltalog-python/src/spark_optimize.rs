@@ -77,7 +77,9 @@ fn located(function: &Py<PyAny>, rows: &[(u32, u64)]) -> Result<Option<Vec<(u32,
     answer
         .map(|answer| {
             let places: Option<Vec<_>> = answer.chunks(12).map(place).collect();
-            places.ok_or_else(|| Error::corrupt_data("the places of rows that Spark returned cannot be read"))
+            places.ok_or_else(|| {
+                Error::corrupt_data("the positions of rows that Spark returned cannot be read")
+            })
         })
         .transpose()
 }

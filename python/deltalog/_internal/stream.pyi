@@ -9,8 +9,8 @@ from deltalog.arrow_types import ArrowData, ArrowSchemaExportable
 class ArrowStream:
     """Record batches that can be read once, by any consumer of the Arrow PyCapsule interface.
 
-    A program without an Arrow library can iterate over the stream; a failure then raises a `DeltaError`. If the stream
-    is passed to an Arrow library after that, the library gets the remaining batches.
+    A program without an Arrow library can iterate over the stream; a failure then raises a `DeltaError`. If a stream
+    that was read in part is passed to an Arrow library, the library gets the remaining batches.
     """
 
     @property

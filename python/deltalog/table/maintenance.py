@@ -143,7 +143,7 @@ class TableMaintenance(TableHandle):
         deltalog's own, which are computed from the rows, or from the footer if Spark or deltalog has written the file.
 
         Args:
-            predicate: selects partitions, in SQL on partition columns; by default, all.
+            predicate: an SQL condition on partition columns that selects partitions; by default, all.
             all_files: whether statistics of all files are computed. The statistics of files with deletion vectors then
                 become exact, which requires reading their rows.
             dry_run: whether to read and commit nothing. `numFilesChosen` is then the number of files that would be

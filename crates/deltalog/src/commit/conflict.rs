@@ -33,7 +33,7 @@ pub enum ConflictReason {
     ConcurrentAppend {
         /// The path of an added file.
         file: String,
-        /// What this transaction has read and the added file may have changed.
+        /// The part of what this transaction has read that the added file may affect.
         read: WhatWasRead,
     },
     /// The other commit removed a file that this transaction has read.

@@ -257,8 +257,8 @@ impl Inherited {
 /// Waits for a message from a channel.
 ///
 /// # Errors
-/// `Interrupted` if the call is interrupted. On a shielded thread, this happens only if no message arrives for
-/// [`GRACE`] after the interrupt, or if the interrupt was repeated.
+/// `Interrupted` if the call is interrupted. On a shielded thread, this happens only if the interrupt was repeated, or
+/// if no message arrives for [`GRACE`] after it, here or in an earlier wait of the call.
 pub(crate) fn receive<T>(messages: &Receiver<T>) -> Result<Result<T, RecvError>, Interrupted> {
     // Messages may arrive so quickly that the thread never waits, so check here as well.
     check()?;

@@ -36,8 +36,8 @@ fn registry() -> MutexGuard<'static, Registry<Key, Table>> {
 #[derive(Clone, PartialEq, Eq)]
 struct Key {
     url: String,
-    /// The id of the store (`Storage::store_id`), which depends on its options, credentials and commit coordinator. The
-    /// entry keeps the store open, so that no other store gets the same id.
+    /// The id of the store (`Storage::store_id`), which depends on its options, credentials and environment, and on the
+    /// commit coordinator. The entry keeps the store open, so that no other store gets the same id.
     store: (usize, usize),
     roots: Vec<Url>,
 }

@@ -336,8 +336,8 @@ impl Storage {
         }
     }
 
-    /// Tells the coordinator that the file of an entry is in the log, and then deletes the temporary file. If this
-    /// fails, there is no harm: the next process that finds the entry tries again.
+    /// Tells the coordinator that the file of an entry is in the log. If this succeeds, deletes the temporary file. If
+    /// it fails, there is no harm: the next process that finds the entry tries again.
     fn acknowledge(&self, with: &Coordination, entry: &CoordinatorEntry) {
         match with.coordinator.complete(entry) {
             Ok(()) => self.delete_temporary(entry),
@@ -394,8 +394,8 @@ impl Storage {
     }
 
     /// Copies a missing commit to the log, if the coordinator has an entry for it. Returns whether the coordinator has
-    /// one. If the entry is already complete, nothing is copied: either the writer has just copied the commit itself,
-    /// or a clean-up has deleted the commit.
+    /// one. If so, the commit now exists, unless a clean-up has deleted it. If the entry is already complete, nothing
+    /// is copied, because the writer or another process has copied the commit before.
     pub(super) fn recover_missing(&self, path: &str) -> Result<bool> {
         let Some((with, name, _)) = self.coordination_of(path) else { return Ok(false) };
         let entry = with.coordinator.get(&with.table_path, name);

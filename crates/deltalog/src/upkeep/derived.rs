@@ -54,7 +54,7 @@ pub(super) fn put_derived(
 /// does not, deletes these files.
 ///
 /// # Errors
-/// `NotATable` or `TableReplaced`; `VersionNotFound` if the log was cleaned up in the meantime; also errors of the
+/// `NotATable` or `TableReplaced`; `VersionNotFound` if the log was cleaned up in the meantime; also errors from the
 /// store.
 pub(super) fn take_back_if_gone(snapshot: &Snapshot, written: &[String]) -> Result<()> {
     let storage = snapshot.storage();

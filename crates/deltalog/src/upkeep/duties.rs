@@ -11,8 +11,8 @@ use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::upkeep::checkpoint;
 
-/// If a checksum is written more than this many milliseconds after its commit, it is first checked that the table was
-/// not replaced.
+/// If a checksum is written more than this many milliseconds after its commit, it is first checked that the same table
+/// still exists.
 const SOON_MS: u64 = 1_000;
 
 /// The checksum of a committed version that may still have to be written.

@@ -9,7 +9,8 @@
 //! - from version 2 on, each column and each part of an array or map has the field id that the table's schema assigns
 //!   to it, and no timestamp is an INT96;
 //! - in version 3, the columns that store row ids and commit versions of copied rows have the field ids that Iceberg
-//!   reserves for them. Timestamps are in microseconds, and they are in UTC if and only if the column's type is.
+//!   reserves for them. Also in version 3, timestamps are in microseconds, and they are in UTC if and only if the
+//!   column's type is.
 
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;

@@ -197,7 +197,7 @@ fn reports_that_do_not_fit_the_plan_are_refused() {
     let changes: [(&str, Change); 11] = [
         ("no task has written the file 1", |reported| drop((reported.bins.pop(), reported.files.pop()))),
         ("two tasks have written the file 0", |reported| reported.bins[1].bin = 0),
-        ("file number 2, which does not exist", |reported| reported.bins[1].bin = 2),
+        ("file number 2, which is not planned", |reported| reported.bins[1].bin = 2),
         ("read 19 rows, but its new file has 20", |reported| {
             let row = reported.bins.iter_mut().flat_map(|bin| &mut bin.rows).find(|(_, rows)| *rows == 10);
             row.unwrap().1 -= 1;

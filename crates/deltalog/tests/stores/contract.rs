@@ -204,7 +204,7 @@ fn a_replaced_file_has_another_tag(place: &Place) {
     assert_eq!(listed().tag, second.tag);
 }
 
-/// The modification time of a new file is close to the current time. Time travel and log cleanup depend on these times.
+/// The modification time of a new file is close to the current time. Time travel and log cleanup depend on this.
 fn times_come_from_the_clock(place: &Place) {
     let storage = place.open("t");
     create(&storage, "f", b"x");

@@ -77,8 +77,8 @@ impl JvmWriter<'_> {
         panic!("neither version {version} nor its temporary file is there");
     }
 
-    /// Works like `write`, and returns whether this writer has put the version's entry. If `dies` is set, the writer
-    /// dies after that.
+    /// Works like the connector's `write`, and returns whether this writer has put the version's entry. If `dies` is
+    /// set, the writer dies after that.
     fn write(&self, version: u64, id: &str, dies: bool) -> bool {
         if self.storage.head(&Self::path(version)).unwrap().is_some() {
             return false;

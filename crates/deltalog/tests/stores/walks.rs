@@ -119,7 +119,7 @@ fn many_partitions_are_read_as_ranges_at_the_same_time() {
     let requests = server.take_requests();
     assert_eq!(count(&requests, Kind::List), requests.len());
     // There is one request for the first page of all files, and 11 requests for pages of prefixes. Each page of
-    // prefixes leads to four ranges of two pages each. The log is not listed.
+    // prefixes leads to at most four ranges of at most two pages each. The log is not listed.
     assert!(requests.len() <= 1 + 11 + 11 * 4 * 2, "{}", requests.len());
     // The latency is long, so that the comparison of times also holds on a busy machine.
     server.faults([Rule::new(Fault::LatencyMs(200)).on(Kind::List)]);

@@ -52,7 +52,7 @@ class Refusals(Role):
 
     def directory(self, name: str, reason: str) -> NoReturn:
         raise InvalidArgumentError(
-            f"{name} cannot be converted, because {reason}: only a directory of Parquet files can be converted: "
+            f"{name} cannot be converted, because {reason}: only a directory of Parquet files can be converted; "
             "name it by its path, such as parquet.`/path`, or by its table in the session catalog"
         )
 

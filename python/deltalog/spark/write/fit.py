@@ -49,7 +49,10 @@ def check_policy(settings: Settings, table: str) -> None:
 
 
 def check_partitions(pending: SparkWrite, names: list[str]) -> None:
-    """Raises an error if rows with these columns lack a partition column, or have only partition columns."""
+    """Raises an error if rows with these columns lack a partition column, or have only partition columns.
+
+    Checks nothing if the files themselves also contain the partition columns.
+    """
     if pending.directory_columns is not None:
         return
     known, partitions = _positions(names), pending.partition_columns

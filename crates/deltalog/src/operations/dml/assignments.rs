@@ -1,7 +1,7 @@
 //! The values that an UPDATE, or a clause of a MERGE, assigns to columns of the table.
 //!
-//! - A value that is just a column, of the table or of a source, is stored as an append would store it: it never
-//!   changes, and it is an error if the types do not match. The same applies to a literal, except that a number is
+//! - A value that is just a column, of the table or of a source, is stored as an append would store it: without a
+//!   change, and with an error if the types do not match. The same applies to a literal, except that a number is
 //!   rounded for a floating-point column, and that a string is cast.
 //! - A computed value is cast to the type of its column, which may round it. A value that does not fit is an error.
 //! - The value of a struct column must have all fields of the column.

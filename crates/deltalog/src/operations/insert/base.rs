@@ -25,7 +25,7 @@ pub(crate) fn newest(storage: &Storage) -> Result<Option<Snapshot>> {
 ///
 /// # Errors
 /// Returns `CommitConflict` if another commit has changed files, protocol or metadata since, `CorruptLog`, and errors
-/// of the store.
+/// from the store.
 pub(super) fn of_replacement(
     read: &Snapshot,
     progress: &[SetTransaction],

@@ -34,7 +34,7 @@ pub(crate) struct Candidate {
 /// bound to the table.
 ///
 /// # Errors
-/// Returns `InvalidArgument` if the predicate has no value for some partition values, `CorruptLog`, and errors of the
+/// Returns `InvalidArgument` if the predicate has no value for some partition values, `CorruptLog`, and errors from the
 /// store.
 pub(crate) fn candidates(
     base: &Snapshot,

@@ -119,7 +119,7 @@ impl<'a> Finder<'a> {
     /// Finds rows in all of `candidates`, several files at a time.
     ///
     /// # Errors
-    /// Returns `InvalidArgument` for a row for which the condition has no value, `CorruptData`, and errors of the
+    /// Returns `InvalidArgument` for a row for which the condition has no value, `CorruptData`, and errors from the
     /// store.
     pub(crate) fn find_all(&self, candidates: &[Candidate], progress: &Progress) -> Result<Vec<Found>> {
         let (scan, readers) = match candidates.len() >= parallel::cores() {

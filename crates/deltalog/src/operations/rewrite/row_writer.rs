@@ -85,7 +85,7 @@ impl RowWriter {
     /// includes the row ids, but not the generated columns, which are computed again.
     ///
     /// # Errors
-    /// Returns `SchemaMismatch` and `InvalidArgument` for rows that the table does not allow, and errors of the
+    /// Returns `SchemaMismatch` and `InvalidArgument` for rows that the table does not allow, and errors from the
     /// store.
     pub(crate) fn update(&mut self, before: &RecordBatch, after: &RecordBatch) -> Result<()> {
         let completion = match &mut self.changed {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::runtime::per_process::PerProcess;
 
-/// Counts how often files, or ranges of files, were found in a cache on the local disk, and how often they were not.
+/// How often files, or ranges of files, were found in a cache on the local disk, and how often they were not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheStatistics {

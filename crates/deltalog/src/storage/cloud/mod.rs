@@ -211,8 +211,8 @@ fn check_texts<K: AsRef<str>>(keys: &[K], value: impl Fn(&K) -> Option<String>) 
 }
 
 /// Converts an error of a builder, which checks the settings without sending a request. The builder's message may quote
-/// any setting, even the bytes of a private key that cannot be parsed. Therefore `values` and lists of numbers are
-/// removed from it.
+/// any setting, even the bytes of a private key that cannot be parsed. Therefore all `values` that are long enough to
+/// be secrets are removed from it, and everything from the beginning of a list of numbers on.
 fn invalid(error: &object_store::Error, values: &[String]) -> Error {
     let mut text = error.to_string();
     for value in values.iter().filter(|value| value.len() >= SHORTEST_SECRET) {

@@ -422,8 +422,8 @@ mod tests {
         assert!(!ask().is_last);
     }
 
-    /// Requests are sent without a pause, so the silence is never forgotten. Nevertheless, the store's response must be
-    /// received in the end.
+    /// Requests are sent without a pause, so the recorded silence never becomes too old. Nevertheless, the store's
+    /// response must be received in the end.
     #[test]
     fn a_store_that_was_silent_can_respond_again() {
         let limits =

@@ -22,8 +22,8 @@ use crate::log::replay::columns::FileColumns;
 use crate::log::replay::tail::Tail;
 use crate::protocol::Sidecar;
 
-/// The key in the footer of a sidecar whose value is `true` if every path in the sidecar is plain, so that the path
-/// itself is the key.
+/// The name of an entry in the footer of a sidecar. The entry is `true` if every path in the sidecar is plain, so that
+/// the path itself is the key of its file action.
 pub(crate) const PLAIN_PATHS: &str = "deltalog.plainPaths";
 
 /// An open sidecar of a checkpoint.

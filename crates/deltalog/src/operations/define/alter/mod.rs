@@ -202,7 +202,7 @@ impl TableChange {
 ///
 /// # Errors
 /// Returns `InvalidArgument`, `SchemaMismatch` or `Unsupported` for a change that is not allowed; `CommitConflict`;
-/// `CommitStateUnknown`, after which the change may or may not have been committed; `CorruptLog`; and errors of the
+/// `CommitStateUnknown`, after which the change may or may not have been committed; `CorruptLog`; and errors from the
 /// store.
 pub fn alter_table(
     base: &Snapshot,

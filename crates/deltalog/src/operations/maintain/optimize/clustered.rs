@@ -6,8 +6,8 @@
 //!   other cubes ─────────────────────────────────► stay
 //! ```
 //!
-//! - A run orders rows only if there are unclustered files, unless it is a run for all files. A second run therefore
-//!   has nothing to do.
+//! - Unless it is a run for all files, a run orders rows only if there are unclustered files, so a second such run has
+//!   nothing to order.
 //! - Existing cubes take part in order of size, beginning with the smallest, as long as their total size is at most
 //!   twice the size of the unclustered files. At most three times the added bytes are therefore written. Small cubes
 //!   take part even if they exceed this limit, up to a total size of [`FEW_FILES`] files but at most [`LITTLE`] bytes.

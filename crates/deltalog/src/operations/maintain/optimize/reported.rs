@@ -157,7 +157,7 @@ fn tasks(reported: Reported, count: usize) -> Result<Vec<Task>> {
         let number = task.bin;
         let place = usize::try_from(number).ok().and_then(|number| found.get_mut(number));
         let place = place.ok_or_else(|| {
-            faulty(format!("a task has written file number {number}, which does not exist"))
+            faulty(format!("a task has written file number {number}, which is not planned"))
         })?;
         if place.replace(task).is_some() {
             return Err(faulty(format!("two tasks have written the file {number}")));

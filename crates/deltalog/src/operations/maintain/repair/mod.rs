@@ -161,8 +161,8 @@ pub struct RepairRequest {
     /// Whether to remove existing files that cannot be read as Parquet, in addition to missing files. This requires
     /// reading footers and deletion vectors.
     pub removes_damaged: bool,
-    /// Whether to remove files whose deletion vectors are missing, damaged, or do not match them. All rows of these
-    /// files are then lost. Otherwise, such a file is an error.
+    /// Whether to remove files whose deletion vectors are missing or, with [`Self::removes_damaged`], are damaged or do
+    /// not match them. All rows of these files are then lost. Otherwise, such a file is an error.
     pub drops_files_without_vectors: bool,
     /// Whether to make no commit, and only return the files that would be removed.
     pub dry_run: bool,

@@ -37,7 +37,7 @@ impl FileChanges {
     ///
     /// # Errors
     /// Returns `Unsupported` if rows have been given different row ids since. Also returns `CorruptLog`, and errors
-    /// of the store.
+    /// from the store.
     pub(super) fn between(base: &Snapshot, earlier: &Snapshot) -> Result<Self> {
         if tracks_rows(earlier.protocol(), earlier.metadata()) {
             ensure_same_row_ids(base, earlier)?;

@@ -33,7 +33,7 @@ use crate::storage::FileMeta;
 /// Reads the commits of `snapshot` that are older than `cutoff_ms`.
 ///
 /// # Errors
-/// Returns `VersionNotFound` if the log does not reach back to the last VACUUM, `CorruptLog`, and errors of the
+/// Returns `VersionNotFound` if the log does not reach back to the last VACUUM, `CorruptLog`, and errors from the
 /// store.
 pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> Result<Found> {
     let nothing = Found { directories: 1, ..Found::default() };

@@ -19,8 +19,9 @@ public interface PlannerCalls {
   Object plan(String planner, String filters, String timeZone);
 
   /**
-   * Returns packed values from the log, from which Spark can compute aggregates. They are a byte
-   * array or a temporary file, as for plan. Returns null if the log does not have the exact values.
+   * Returns packed values from the log, from which Spark can compute aggregates: a byte array or
+   * the name of a temporary file, as plan does. Returns null if the log does not have the exact
+   * values.
    *
    * @param filters the text of FilterText
    * @param timeZone the time zone of the times in the filters

@@ -49,6 +49,6 @@ public interface Refusals {
   /** A use of features that this build of Spark does not support, for the given reason. */
   RuntimeException feature(String reason);
 
-  /** A field of a value that is missing in the type of its column. */
+  /** A value with a field that the type of its column does not have. */
   RuntimeException field(String name, String columnType);
 }

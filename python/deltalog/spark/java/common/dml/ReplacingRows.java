@@ -142,7 +142,7 @@ public class ReplacingRows {
               "replaceOn",
               "the column "
                   + name.name()
-                  + " is both a column of the table and of the rows: set targetAlias, and write"
+                  + " is a column of both the table and the rows: set targetAlias, and write"
                   + " <targetAlias>.<column> for columns of the table");
     }
     for (Expression child : Plans.list(part.children())) {

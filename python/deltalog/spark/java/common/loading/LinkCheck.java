@@ -67,7 +67,7 @@ final class LinkCheck {
   }
 
   private void note(String group, String symbol) {
-    // The text of an error may have several lines, but the result has only one line for each group.
+    // The text of an error may have several lines, but each group is reported in a single line.
     String line = symbol.replaceAll("\\s+", " ");
     missing.computeIfAbsent(group, name -> new ArrayList<>()).add(line);
   }

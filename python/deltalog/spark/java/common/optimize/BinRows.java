@@ -87,7 +87,7 @@ public class BinRows extends MarkedRows {
     DeltalogRelation relation = RelationDescription.relation(session, described, options);
     String[] tracking = ((SnapshotFormat) relation.fileFormat()).rowTracking();
     Dataset<Row> rows = session.baseRelationToDataFrame(relation);
-    // This method is used, because a column of the table may also be named _metadata.
+    // Not rows.col("_metadata"), because a column of the table may also have this name.
     Column metadata = rows.metadataColumn("_metadata");
     List<Column> selected = Projection.columns(Arrays.asList(Projection.attributes(rows)));
     if (tracking.length > 0) {

@@ -38,8 +38,8 @@ pub(super) fn ensure_after(
         inventory.checkpoints().iter().map(|checkpoint| checkpoint.version).collect();
     versions.retain(|found| *found > version);
     versions.dedup();
-    // If a checkpoint is due, the commit writes it before it returns. Otherwise, it would be written in the background,
-    // and a second time below.
+    // Without background work, a commit writes a checkpoint that is due before it returns. A checkpoint in the
+    // background would be written a second time below.
     let environment = &environment.without_background();
     for _ in versions.len()..count {
         let newest = base.refresh()?;
