@@ -30,8 +30,8 @@ LIST = ROOT / "scripts/planted_bugs.toml"
 COPY = ROOT / "target/planted"
 COPIED = ["Cargo.toml", "Cargo.lock", "README.md", "clippy.toml", "crates"]
 
-# The simulation must catch a defect within `SEEDS` seeds, and must pass `CLEAN_SEEDS` seeds if no defect is active.
-# A test may take at most `SECONDS` seconds.
+# A defect's test must catch it within `SEEDS` seeds. If no defect is active, the simulation must pass `CLEAN_SEEDS`
+# seeds. A test may take at most `SECONDS` seconds.
 SEEDS = 2000
 CLEAN_SEEDS = 60
 SECONDS = 600

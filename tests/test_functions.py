@@ -15,8 +15,8 @@ def test_the_page_is_that_of_the_package() -> None:
 
 
 def test_expressions_of_tables_may_call_all_functions_but_random_ones() -> None:
-    """An expression that is stored in a table may call every function that deltalog evaluates, except random ones, and
-    some functions that only Spark evaluates.
+    """An expression that is stored in a table may call every function that deltalog evaluates, except random ones. It
+    may also call some functions that only Spark evaluates.
     """
     always, by_statement = _internal.rule_functions()
     assert set(_internal.function_names()) - {*always, *by_statement} == {"rand", "random", "uuid"}

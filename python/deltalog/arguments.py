@@ -189,7 +189,7 @@ def names_argument(names: Sequence[str], name: str, *, one: bool = False) -> lis
 
 
 def options_argument(options: Mapping[str, str] | None, name: str) -> dict[str, str]:
-    """Checks and returns a mapping of strings, as a dictionary; None is an empty one."""
+    """Checks a mapping of strings, and returns it as a dictionary; returns an empty dictionary for None."""
     expected = "a dictionary of strings to strings"
     if options is None:
         return {}

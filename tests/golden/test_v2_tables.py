@@ -45,8 +45,8 @@ def checkpoint_of(table: Path, version: int) -> Path:
 
 
 def leave_only(table: Path, version: int) -> None:
-    """Removes the commits that the checkpoint of `version` covers, and all earlier checkpoints. The log must have a
-    commit after the checkpoint.
+    """Removes the commits that the checkpoint of `version` covers, and all other checkpoints up to this version. The
+    log must have a commit after the checkpoint.
     """
     checkpoint = checkpoint_of(table, version)
     for file in checkpoint.parent.iterdir():

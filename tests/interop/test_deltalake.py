@@ -199,8 +199,8 @@ def test_decimals_that_a_double_cannot_hold(tmp_path: Path) -> None:
 
 
 def test_they_accept_our_checksums_compactions_and_clean_up(tmp_path: Path) -> None:
-    """`deltalake` reads every version of a table with log compactions of deltalog, and the remaining versions after
-    deltalog has cleaned up the log. Then both packages continue to write to the table.
+    """`deltalake` reads every version of a table with checksums and log compactions of deltalog. It also reads the
+    remaining versions after deltalog has cleaned up the log. Then both packages continue to write to the table.
     """
     properties = {"delta.checkpointInterval": "4", "deltalog.logCompactionInterval": "3"}
     data = pa.table({"id": pa.array([1, 2, 3], pa.int64())})

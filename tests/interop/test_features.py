@@ -22,7 +22,7 @@ NAMES = ROOT / "crates/deltalog/src/protocol/features/table_feature.rs"
 DATA = pa.table({"id": pa.array(range(10), pa.int64()), "p": [f"p{number % 2}" for number in range(10)]})
 
 # A function that creates a table with a certain feature at a path.
-# The table has no rows yet, or some rows of `DATA`.
+# The table has no rows yet, or rows such as `DATA` has.
 Make = Callable[[Path, Jvm], object]
 
 

@@ -99,8 +99,8 @@ def pairs(name: str) -> list[tuple[Any, Any]]:
 
 
 def edges() -> list[pa.Table]:
-    """Returns one Arrow table per file. In each column, a file has two rows: a value and the next greater value.
-    Together, the files contain all values in `POOLS`.
+    """Returns one Arrow table per file. Each file has two rows: in each column, these are a value and the next greater
+    value. Together, the files contain all values in `POOLS`.
     """
     files = zip(*(pairs(name) for name in POOLS), strict=True)
     types = [data_type for data_type, _ in POOLS.values()]

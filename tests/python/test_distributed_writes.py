@@ -90,7 +90,7 @@ def test_a_task_and_a_fragment_are_plain_data(tmp_path: Path) -> None:
     assert fragment.size_in_bytes == sum((tmp_path / path).stat().st_size for path in fragment.paths)
     assert task.table_uri == DeltaTable(tmp_path).table_uri
     assert write.commit(iter([fragment])) == 1
-    with pytest.raises(deltalog.InvalidArgumentError, match="not a fragment"):
+    with pytest.raises(deltalog.InvalidArgumentError, match="not a write fragment"):
         Fragment("{}")
     with pytest.raises(deltalog.InvalidArgumentError, match="not a serialized WriteTask"):
         WriteTask(fragment.to_json())

@@ -208,8 +208,8 @@ def test_ctrl_c_in_a_handler_stops_the_call(table: Path, records: Records) -> No
 
 
 def test_a_handler_that_stops_does_not_hide_a_commit(tmp_path: Path, records: Records) -> None:
-    """If a logging handler raises an exception such as SystemExit while a commit is made, the call that commits
-    succeeds, and the next call raises the exception.
+    """If a logging handler asks the program to stop while a commit is made, by an exception such as SystemExit, the
+    call that commits succeeds, and the next call raises the exception.
     """
 
     def stop(_: logging.LogRecord) -> bool:

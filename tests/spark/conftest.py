@@ -16,7 +16,8 @@ EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 ANSWERS_FROM_LOG = "io.deltalog.spark.AnswersFromLog"
 
 # Quick test modules that depend the most on the internals of a Spark release. All tests run on the newest Spark.
-# On other releases, only these modules run (`make test-wheel`), without tests that are marked as `newest` or `slow`.
+# On other releases (`make test-wheel`), only these modules run, without tests that are marked as `newest` or `slow`,
+# and the tests of other modules that are marked as `every_spark`.
 EVERY_SPARK = {
     "test_builders",
     "test_catalog_alter",

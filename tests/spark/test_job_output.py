@@ -169,7 +169,7 @@ def test_a_file_is_cut_by_the_number_of_rows(spark: SparkSession, path: str) -> 
 
 
 def test_many_reports_reach_the_commit(spark: SparkSession, path: str) -> None:
-    """If the tasks' reports are larger than a megabyte, they are passed to Python in a file."""
+    """The tasks' reports are too long to be passed to Python as text, so they are passed in a file."""
     columns = [f"id + {index} AS a_column_with_a_long_name_{index}" for index in range(200)]
     data = spark.range(0, 40, numPartitions=4).selectExpr(*columns)
     data.write.format("deltalog").option("maxRecordsPerFile", 1).save(path)

@@ -1,7 +1,7 @@
-"""Runs statements in every kind of session. No session destroys a table's data.
+"""Runs statements in every kind of session. No session destroys a table's data, apart from the writes in `UNSEEN`.
 
-All statements work as in an enabled session. Sessions that got deltalog's rules too late may refuse statements instead,
-but a statement that they accept commits its change.
+All statements work as in an enabled session. Sessions that got deltalog's rules too late or not at all may refuse
+statements instead, but a statement that they accept commits its change.
 """
 
 import json

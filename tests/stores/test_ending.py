@@ -46,7 +46,7 @@ def test_a_program_ends_while_pyarrow_waits_for_a_silent_store(
     s3: S3Server, provider: str, when: str
 ) -> None:
     """Once a credential provider has been passed, threads detach from the interpreter while they read, and attach
-    again, so both cases are tested.
+    again. Therefore, the test runs with and without a provider.
     """
     silent_after_one_file(s3)
     program = f"""

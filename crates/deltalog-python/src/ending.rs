@@ -1,8 +1,8 @@
 //! Keeps other threads out of this library while the interpreter shuts down.
 //!
 //! Before it shuts down, the interpreter waits for the program's own threads. It does not wait for the threads of
-//! libraries, which may be reading a stream ahead or calling a credential provider. A shutdown is not safe while they
-//! run:
+//! libraries, which may be reading ahead in a stream or calling a credential provider. A shutdown is not safe while
+//! they run:
 //!
 //! - A thread that tries to attach to the interpreter after the shutdown has begun waits forever, and so does the
 //!   process. A thread that runs Python code at that moment may crash the process.

@@ -133,8 +133,8 @@ pub(crate) struct MergeArguments {
 }
 
 /// Merges the rows of an Arrow stream, which is read once, into a table. If the rows were read from the table itself,
-/// the statement is based on the version from which they were read, and also depends on these rows: a later commit that
-/// changes them, or adds such rows, is a conflict.
+/// the statement is based on the version from which they were read, and also depends on these rows: it conflicts with
+/// later commits that change them and, depending on the isolation level, with later commits that add such rows.
 #[pyfunction]
 #[pyo3(signature = (snapshot, source, arguments, commit, file_format = None, merge_schema = false))]
 pub(crate) fn merge_rows(

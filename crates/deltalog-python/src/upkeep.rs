@@ -22,7 +22,7 @@ const SLICE: Duration = Duration::from_millis(50);
 
 static BACKGROUND: OnceLock<Background> = OnceLock::new();
 
-/// Whether each commit does the work that follows it before it returns.
+/// Whether a commit returns only after the work that follows it is done.
 static IS_INLINE: AtomicBool = AtomicBool::new(false);
 
 /// Makes the process wait at exit for the work that follows its commits.

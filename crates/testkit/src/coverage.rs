@@ -45,7 +45,7 @@ impl Coverage {
 
     /// Ends the run that [`Self::begin`] has begun. Returns whether the run is new: whether it took an edge that no
     /// earlier run has taken, or took an edge a new number of times. Numbers of the same class (1, 2, 3, 4 to 7, 8 to
-    /// 15, and so on) count as equal.
+    /// 15, 16 to 31, 32 to 127, or more) count as equal.
     pub fn add(&mut self) -> bool {
         let mut is_new = false;
         self.0.resize(words().len() * 8, 0);

@@ -12,7 +12,8 @@ def recompute_statistics(
     dry_run: bool,
     commit: CommitArguments,
 ) -> tuple[dict[str, Any], int | None]:
-    """Computes statistics for files whose statistics are missing or incomplete, or for all files (`all_files`).
+    """Computes statistics for files whose statistics are missing, incomplete or inexact, or for all files
+    (`all_files`).
 
     Returns the metrics, and the version of the last commit, if any.
     """

@@ -18,5 +18,8 @@ def repair(
 ) -> tuple[dict[str, int], list[dict[str, Any]], int | None]:
     """Removes from the table the files that no longer exist in the store and, with `removes_damaged`, damaged files.
 
+    With `drops_files_without_vectors`, also removes files whose deletion vectors are missing or, with
+    `removes_damaged`, damaged. Otherwise, such a file is an error.
+
     Returns the metrics, the removed files, and the version of the commit, if anything was committed.
     """

@@ -42,7 +42,9 @@ class SparkOptimize:
     def bytes(self) -> int:
         """The size of all files that are rewritten, in bytes."""
     def files(self, batch: int) -> SparkPlan:
-        """Returns the old files of a batch, numbered from bin to bin in the order of `outputs`."""
+        """Returns the old files of a batch, numbered bin by bin in the order of `outputs`, and within a bin in the
+        order in which their rows come in the new files.
+        """
     def outputs(self, batch: int) -> list[tuple[int, int, bool, int | None, str, list[str | None]]]:
         """Returns, for each bin, the number of its old files, the number of its new files, whether its rows are
         ordered, the number of rows including deleted ones (None if the log does not have it), and the directory and the

@@ -48,7 +48,7 @@ class _Reader:
 
     def wrong(self, where: str) -> UsageError:
         return UsageError(
-            f"{self.text!r} does not define columns, {where}; write it as 'id bigint not null, tags array<string>'"
+            f"{self.text!r} does not define columns: {where}; write it as 'id bigint not null, tags array<string>'"
         )
 
     def take(self) -> tuple[str, str]:

@@ -135,7 +135,7 @@ def location_with(number: int, uri: str) -> Location:
 def last_location(uri: str) -> Location:
     """Returns the location that this thread used last if it has this canonical URL.
 
-    Otherwise, returns the newest location with this URL.
+    Otherwise, returns the newest location with this URL, or else one without storage options.
     """
     last: Location | None = getattr(_of_thread, "last", None)
     return last if last is not None and last.uri == uri else location_with(0, uri)

@@ -118,7 +118,7 @@ def _bridge(jvm: Jvm) -> None:
     """Lets the JVM call this process; does nothing if the JVM already calls it.
 
     Raises an error if the JVM already calls another process that is still running. The JVM calls only one process, so
-    the statements of the other process would lose it.
+    the statements of the other process would lose the calls that they need.
     """
     global _bridged
     if _bridged is not jvm.gateway:

@@ -21,7 +21,7 @@ class ScanSize:
     """The size of these files."""
     num_rows: int | None
     """The number of rows in these files, not counting deleted rows. Rows for which the predicate is not true are
-    included. None if the log lacks the number of rows for any of these files.
+    included. None if the log lacks the number of rows of at least one file.
     """
 
 
@@ -43,7 +43,7 @@ class ScanTask:
     """The total size of these files in bytes."""
     num_rows: int | None
     """The number of rows in its files, not counting deleted rows. Rows for which the predicate is not true are
-    included. None if the log lacks the number of rows for any of these files.
+    included. None if the log lacks the number of rows of at least one file.
     """
     _fragment: bytes = field(repr=False)
 

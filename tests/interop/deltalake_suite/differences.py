@@ -1,4 +1,4 @@
-"""Lists the tests of `deltalake` that fail because deltalog behaves differently. A name without parameters includes
+"""Lists the tests of `deltalake` that fail because deltalog behaves differently. A name without parameters means
 the test with all its parameters.
 """
 

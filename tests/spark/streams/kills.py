@@ -72,7 +72,7 @@ class Death:
 
     def come_after(self, batches: float, started: float) -> None:
         """Kills the processes after a number of batches. For the fraction of a batch, the time between the starts of
-        the last two batches is the estimate of a batch's duration.
+        the last two batches is the estimate of a batch's duration. For the first batch, it is the time since `started`.
         """
         remaining, part = divmod(batches, 1)
         begun = [started]

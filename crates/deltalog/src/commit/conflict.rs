@@ -111,7 +111,7 @@ impl ConflictReason {
             Self::TableCreated => "nothing was committed; append to the table, or choose another location",
             Self::AppTransaction(_) => {
                 "nothing was committed; read which version the application has recorded, and skip this write if \
-                 it has already recorded it"
+                 that is this write's version or a later one"
             }
             _ => "nothing was committed; read the table again and repeat the write",
         }

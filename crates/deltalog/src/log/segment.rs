@@ -265,7 +265,7 @@ impl LogSegment {
     /// version may have been written later.
     ///
     /// # Errors
-    /// The errors from the store.
+    /// Returns errors from the store.
     pub(crate) fn fate_in(&self, storage: &Storage) -> Result<Fate> {
         // Without a commit, there is nothing to compare: a version may exist although its commit does not.
         let Some(own) = &self.commit else { return Ok(Fate::There) };

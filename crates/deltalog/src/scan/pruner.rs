@@ -24,8 +24,8 @@ use crate::snapshot::Snapshot;
 use crate::values::stats::{StatsBounds, is_own, leaf_columns, without_nan};
 
 /// Returns filters that keep the files which may contain a row of `snapshot` for which `predicate` is true. Parts of
-/// the predicate that are not understood count as possibly true. The batches to which they are applied must have all
-/// columns of the log.
+/// the predicate that are not understood count as possibly true. The batches to which the filters are applied must have
+/// all columns of the log.
 ///
 /// # Errors
 /// `CorruptLog` if a partition column is not in the schema.

@@ -4,8 +4,8 @@
 //!   still valid is reused ([`LogSegment::newer_in`]). If the newest version has a newer checkpoint, the commits before
 //!   that checkpoint are dropped.
 //! - The commit of the snapshot must still be the same object in the store. If it is not, the table may have been
-//!   replaced, or a clean-up has deleted the version. Unless the listing shows that the table was replaced, the newest
-//!   version is then opened from scratch, and its metadata shows whether this is still the same table.
+//!   replaced, or a clean-up may have deleted the version. Unless the listing shows that the table was replaced, the
+//!   newest version is then opened from scratch, and its metadata shows whether this is still the same table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

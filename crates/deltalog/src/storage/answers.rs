@@ -398,9 +398,9 @@ impl Refusal {
                 Verdict::new(Unavailable, "the store asks for fewer requests")
                     .hint("try again later, or with fewer processes at once")
             }
-            // The same request would be refused again. Two kinds of responses are excluded: those without a code,
-            // because they come from a proxy that does not understand the request, and those with a code of DynamoDB
-            // (ending with "Exception"), because they may be about the requests of other clients.
+            // The same request would be refused again, with these exceptions: a response without a code comes from a
+            // proxy that does not understand the request, a timeout may not occur again, and a code of DynamoDB (ending
+            // with "Exception") may be about the requests of other clients.
             (400, code) if !code.is_empty() && code != "RequestTimeout" && !code.ends_with("Exception") => {
                 Verdict::new(InvalidArgument, "the store refused the request as invalid")
                     .hint("check the location and the storage options")

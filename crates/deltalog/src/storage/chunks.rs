@@ -7,9 +7,9 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::ranges::joined;
 
-/// Returns the ranges of the leaf columns `leaves` in each of the row groups `groups`. The positions in `selection`
-/// count only the rows of these groups. If it is given, pages without selected rows are left out, provided that the
-/// page locations are known.
+/// Returns the ranges of the leaf columns `leaves` in each of the row groups `groups`. If `selection` is given, pages
+/// without selected rows are left out, provided that the page locations are known. The positions in `selection` count
+/// only the rows of these groups.
 pub(crate) fn column_ranges(
     metadata: &ParquetMetaData,
     groups: &[usize],

@@ -25,8 +25,8 @@ pub(super) enum Pending<T> {
 }
 
 impl Driver {
-    /// Starts a request, unless the call is interrupted. [`Driver::Runtime`] records the store's response if the
-    /// request fails.
+    /// Starts a request, unless the call is interrupted. [`Driver::Runtime`] also records the last failure of the
+    /// request.
     pub(super) fn start<T: Send + 'static>(
         self,
         request: impl Future<Output = T> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Leaves out the objects with which other clients mark directories, in addition to the files in them.
+//! Leaves out of listings the objects that other clients create only to mark directories.
 //!
 //! | empty object | created by |
 //! | --- | --- |

@@ -87,7 +87,7 @@ impl Storage {
         };
         let mode = match read {
             None => PutMode::Create,
-            // The store returned no tag and no version for the file, so its state cannot be compared.
+            // The state has neither a strong tag nor a version, so it cannot be compared.
             Some(FileState(UpdateVersion { e_tag: None, version: None })) => PutMode::Overwrite,
             Some(FileState(state)) => PutMode::Update(state.clone()),
         };

@@ -73,7 +73,8 @@ impl Duties {
     }
 
     /// Writes the derived checksum, unless a checkpoint has `counted` another number of live files. In that case,
-    /// computes the checksum by counting. Also counts if no checksum was derived, or if the derived one lacks totals.
+    /// computes the checksum by counting. Also counts if no checksum was derived, if the derived one cannot be written,
+    /// or if it lacks totals and a checkpoint has counted the files.
     fn write_checksum(&self, counted: Option<u64>) {
         let underived = match &self.checksum {
             DueChecksum::Underived(since) => self.attempt(NO_CHECKSUM, || checksum::derive(since)).flatten(),

@@ -158,8 +158,8 @@ pub(super) fn detached(rows: RecordBatch) -> Result<RecordBatch> {
     if kept(&rows) <= MOST_KEPT * bytes(&rows) {
         return Ok(rows);
     }
-    // The empty slice is needed because `concat_batches` would not copy a single batch. `take` would reserve room for
-    // all values of the lists.
+    // The empty slice is needed because `concat_batches` would not copy a single batch. `take` is not used, because it
+    // would reserve room for all values of the lists.
     concat_batches(rows.schema_ref(), &[rows.slice(0, 0), rows.clone()])
         .map_err(|error| Error::schema_mismatch("rows could not be copied").with_source(error))
 }

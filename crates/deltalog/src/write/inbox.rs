@@ -11,7 +11,7 @@ use super::held::{bytes, detached};
 use super::split::PartitionId;
 use crate::error::{Error, Result};
 
-/// The minimum number of rows of a batch that is not small.
+/// A batch with at least this number of rows is not small.
 const ROWS: usize = 1024;
 
 /// The maximum number of batches that are joined.

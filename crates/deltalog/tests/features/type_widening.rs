@@ -154,7 +154,7 @@ fn partition_values_of_the_narrower_type() {
             fields(vec![field("c", json!("long"), json!({})), field("p", json!(to), changed(from, to))]);
         let mut table = Crafted::new(&definition(&schema, &["p"]));
         let data: ArrayRef = Arc::new(Int64Array::from(vec![1]));
-        // A scan returns the rows of the file that was added last first.
+        // A scan begins with the file that was added last.
         for (number, text) in texts.iter().rev().enumerate() {
             table.add(
                 &format!("{number}.parquet"),

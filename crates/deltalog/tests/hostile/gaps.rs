@@ -72,8 +72,8 @@ fn a_long_gap_between_rows_is_not_decoded_at_once() {
     assert!(peak < 30 << 20, "{peak} bytes at once");
 }
 
-/// A batch has at most 8,192 rows, so all 3,000 selected rows fit in one batch. Decoding also the rows between them at
-/// once would take 240 MB.
+/// A batch has at most 8,192 rows, so all 3,000 selected rows fit in one batch. If the rows between them were decoded
+/// at once, too, this would take 240 MB.
 #[test]
 fn wide_rows_between_selected_rows_are_not_decoded_at_once() {
     let directory = tempfile::tempdir().unwrap();

@@ -566,7 +566,7 @@ fn lists_that_cannot_be_right_are_refused() {
             "the list of files has no column 'modification_time'",
         ),
         (twice, ErrorKind::InvalidArgument, "the list of files names a file twice"),
-        (wrong_size, ErrorKind::CorruptData, "but 1 were expected"),
+        (wrong_size, ErrorKind::CorruptData, "not 1 as expected"),
         (null, ErrorKind::InvalidArgument, "row 0 of the list of files has no value in 'path'"),
         (negative, ErrorKind::InvalidArgument, "row 0 of the list of files has a negative size"),
         (

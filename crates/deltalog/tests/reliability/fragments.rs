@@ -170,7 +170,7 @@ fn a_fragment_that_was_changed_is_refused() {
             "/files/0/path",
             json!(format!("{directory}/none")),
             ErrorKind::InvalidArgument,
-            "other partition values than the directory",
+            "differ from its file's directory",
         ),
         ("/files/0/size", json!(7), ErrorKind::CorruptData, "but its fragment says 7"),
         ("/files/0/size", json!(u64::MAX), ErrorKind::InvalidArgument, "too large"),
@@ -190,7 +190,7 @@ fn a_fragment_that_was_changed_is_refused() {
             "/files/0/partitionValues",
             json!({"p": "ä/0", "day": null}),
             ErrorKind::InvalidArgument,
-            "other partition values than the directory",
+            "differ from its file's directory",
         ),
     ];
     for (pointer, value, kind, message) in changes {

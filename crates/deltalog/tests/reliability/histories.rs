@@ -128,8 +128,8 @@ impl Step {
     }
 }
 
-/// Returns the lines of each version. The first version has protocol and metadata, and no commit is empty. Each action
-/// has a serial number, which is the size of an added file, or the configuration of a domain.
+/// Returns the lines of each version. The first version has protocol and metadata, and no commit is empty. Each step
+/// has a serial number, which becomes the size of an added file, or the configuration of a domain.
 pub fn lines(history: &[Vec<Step>]) -> Vec<Vec<String>> {
     let mut serial = 0;
     let mut commits = Vec::new();

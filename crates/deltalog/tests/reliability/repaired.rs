@@ -271,7 +271,7 @@ fn files_that_no_action_names_are_reported_and_stay() {
     assert!(repaired.committed.is_none() && orphan.exists());
 }
 
-/// A check of an old version does not report the files of newer versions, neither as unreferenced nor as missing.
+/// A check of an old version reports the files of newer versions neither as unreferenced nor as missing.
 #[test]
 fn files_of_other_versions_are_referenced() {
     let (directory, storage) = two_files();

@@ -114,7 +114,7 @@ fn files_of(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
     files
 }
 
-/// Returns a history with fewer different deletion vectors, and without changes of the retention.
+/// Returns `history` with fewer different deletion vectors, and without changes of the retention.
 fn usable(history: Vec<Vec<Step>>) -> Vec<Vec<Step>> {
     let steps = |steps: Vec<Step>| {
         let usable = steps.into_iter().filter(|step| !matches!(step, Step::Retention(_)));

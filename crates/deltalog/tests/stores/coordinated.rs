@@ -128,7 +128,7 @@ fn spellings_of_a_location_are_one_table() {
     assert!(paths.len() == 4 && paths.iter().all(|path| *path == paths[0]), "{paths:?}");
 }
 
-/// If a writer dies before its entry is put, only a temporary file is left. (Step 2 in `storage/coordinated.rs`.)
+/// If a writer dies before its entry is put, only a temporary file is left. (After step 2 in `storage/coordinated.rs`.)
 #[test]
 fn a_writer_that_dies_before_its_entry_has_not_committed() {
     let servers = servers(true);

@@ -131,7 +131,7 @@ impl Rules {
     }
 
     /// Decides what happens to `request`. Latencies add up, and the lowest speed applies. Of all other faults, only the
-    /// first one applies, and the rules of the others do not count the request.
+    /// first one applies, and later rules with such faults do not count the request.
     pub(super) fn plan(&mut self, request: &Request) -> Plan {
         let mut plan = Plan::default();
         for (number, active) in self.0.iter_mut().enumerate() {

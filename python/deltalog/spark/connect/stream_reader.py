@@ -100,7 +100,7 @@ class _Changes(InputPartition):
 class StreamReader(DataSourceStreamReader):
     """Reads a table for a query.
 
-    Spark pickles the reader for the workers. A worker opens the stream itself if it needs it.
+    Spark pickles the reader for the workers. A worker that needs the stream opens it itself.
     """
 
     def __init__(

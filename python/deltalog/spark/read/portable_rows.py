@@ -45,7 +45,8 @@ def portable_rows(session: Any, key: str, schema: str, filters: str, time_zone: 
     location = planner.location
     columns = [field["name"] for field in json.loads(schema)["fields"]]
     known = [field["name"] for field in json.loads(snapshot.schema_json)["fields"]]
-    # Python workers cannot read these. (Spark reads a variant in Arrow data from Python as NULL.)
+    # Python workers read only the table's own columns in one version, and no variants, because Spark reads a variant in
+    # Arrow data from Python as NULL.
     if (
         isinstance(planner, ChangesPlanner | BatchPlanner)
         or not set(columns) <= set(known)

@@ -1,4 +1,4 @@
-"""Executes `ALTER TABLE` and `COMMENT ON`: converts Spark's table changes to `TableChange`, and commits them once.
+"""Executes `ALTER TABLE` and `COMMENT ON`: converts Spark's table changes to one `TableChange`, and commits it.
 
 A statement that mixes several kinds of changes is refused, because it would need several commits. Spark passes
 `REPLACE COLUMNS` as a removal of all columns followed by an addition of new ones, but it counts as one change: columns

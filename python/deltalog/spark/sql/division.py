@@ -36,7 +36,7 @@ def reason_for_driver(jvm: Jvm, session: Any, size: int, places: Iterable[Locati
 
 
 def least_size(jvm: Jvm, session: Any) -> int | None:
-    """Returns the minimum size of data that executors move; None in local mode, unless it is set."""
+    """Returns the minimum size of data that executors move; None in local mode, unless `MIN_SIZE` is set."""
     text = session.conf().get(MIN_SIZE, "")
     if not text.strip():
         return None if session.sparkContext().isLocal() else _MIN_BYTES

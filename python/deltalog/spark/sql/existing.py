@@ -4,8 +4,8 @@
   as the table's properties.
 - If there are files without a table, the statement is refused, as by the JVM connector: the files would be in the
   directory of a table that does not contain them, and its VACUUM would delete them. Hidden files (`_…`, `.…`), such as
-  a log without a commit, are ignored. An interrupted CREATE TABLE AS SELECT may have left such files, with some of the
-  rows; one that fails deletes its files.
+  a log without a commit, are ignored. A CREATE TABLE AS SELECT that fails deletes its files, but one that was
+  interrupted may have left files with some of the rows.
 """
 
 import json

@@ -263,7 +263,9 @@ def _values(schema: StructType, metrics: dict[str, Any]) -> list[Any]:
 
 
 def row_of(schema: StructType, values: Sequence[Any]) -> tuple[Any, ...]:
-    """Returns values as a row. Nested lists become tuples, because a Connect client does not accept lists as rows."""
+    """Returns values as a row. Lists with the values of structs become tuples, because a Connect client does not accept
+    lists as rows.
+    """
     return tuple(
         row_of(field.dataType, value)
         if isinstance(field.dataType, StructType) and value is not None

@@ -21,7 +21,9 @@ AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled"
 
 
 def schema_mode(options: Options, settings: Settings | None) -> str | None:
-    """Returns `merge`, `overwrite` or None. `settings` is None if the settings of the session are unknown."""
+    """Returns how a write may change the schema, by its options and the settings of the session: `merge`, `overwrite`,
+    or None if it may not. `settings` is None if the settings are unknown.
+    """
     if options.is_true("overwriteSchema"):
         return "overwrite"
     merges = options.is_true("mergeSchema")

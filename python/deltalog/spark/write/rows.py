@@ -53,7 +53,7 @@ def described(pending: SparkWrite, parts: dict[str, Any]) -> FileRows:
     columns = fit.text_columns(pending)
     if balanced := parts.get("balance"):
         # Identity columns get their values after the shuffle, and partition values become text after that. So if there
-        # are such columns, the shuffle uses the partition columns of the table instead of the text columns.
+        # are identity columns, the shuffle uses the partition columns of the table instead of the text columns.
         parts["balance"] = {
             **balanced,
             "columns": pending.partition_columns if "numbers" in parts else columns,

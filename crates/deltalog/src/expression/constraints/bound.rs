@@ -87,8 +87,8 @@ impl Constraints {
     }
 
     /// Computes the generated columns that `given` does not have, and returns the completed rows. `rows` must come
-    /// from [`Constraints::fill`]: the columns that the expressions read have already been converted to the types in
-    /// which they will be stored.
+    /// from [`Constraints::fill`], and the columns that the expressions read must then have been converted to the types
+    /// in which they will be stored.
     ///
     /// # Errors
     /// Returns the same errors as [`Generated::fill`]. Returns SchemaMismatch if a NULL was computed for a NOT NULL

@@ -1,7 +1,7 @@
 //! Conditions that every row must meet. (PROTOCOL, "CHECK Constraints" and "Column Invariants".)
 //!
 //! A row meets a condition only if the condition is true for it. A row for which the condition is NULL violates it,
-//! unlike a CHECK constraint in standard SQL.
+//! whereas in standard SQL such a row meets a CHECK constraint.
 
 use super::bind_schema::BindSchema;
 use super::collation::ensure_bytes;

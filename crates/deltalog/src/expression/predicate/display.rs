@@ -227,7 +227,8 @@ impl Display for Predicate {
     }
 }
 
-/// Writes conditions with the separator `between`. Nested ANDs and ORs are put in parentheses.
+/// Writes conditions with the separator `between`. Nested ANDs, ORs and conditions with a time zone are put in
+/// parentheses.
 fn write_all(f: &mut Formatter<'_>, conditions: &[Predicate], between: &str) -> fmt::Result {
     for (i, condition) in conditions.iter().enumerate() {
         if i > 0 {

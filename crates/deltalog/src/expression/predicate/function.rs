@@ -254,9 +254,9 @@ impl Function {
                     | (T::Boolean, T::Boolean)
                     | (T::Binary, T::Binary)
                     | (T::Date32, T::Date32) => true,
-                    // Of the casts between numbers, only those are accepted in which every value fits. Otherwise, the
-                    // session's settings determine whether a value that does not fit becomes NULL, an error or
-                    // another value.
+                    // Of the casts between numbers, only those are accepted in which every value fits. In other
+                    // casts, the session's settings determine whether a value that does not fit becomes NULL, an
+                    // error or another value.
                     (whole, T::Float32 | T::Float64) if whole.is_signed_integer() => true,
                     (whole, T::Decimal128(precision, scale)) if whole.is_signed_integer() => digits(whole)
                         .is_some_and(|digits| i16::from(*precision) - i16::from(*scale) >= digits),

@@ -129,7 +129,7 @@ impl Parser<'_> {
         self.height = 1;
         match literal {
             Some(literal) => Ok(Node::Value(literal)),
-            None => self.unsupported(start, "the constant does not fit its type").map(Node::Value),
+            None => self.unsupported(start, "not a valid constant").map(Node::Value),
         }
     }
 

@@ -283,7 +283,7 @@ pub(crate) fn null_safe_equal(left: &ArrayRef, right: &ArrayRef) -> Result<Boole
     Ok(BooleanArray::new(BooleanBuffer::collect_bool(right.len(), same), None))
 }
 
-/// Compares with Arrow's kernels. If all floating-point numbers are [`normal`], their order is Spark's in each domain.
+/// Compares with Arrow's kernels, whose order is Spark's in each domain if all floating-point numbers are [`normal`].
 fn compared(
     op: CompareOp,
     left: &dyn arrow::array::Datum,

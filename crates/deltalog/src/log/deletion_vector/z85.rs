@@ -32,8 +32,8 @@ const VALUES: [u8; 256] = {
 };
 const NONE: u8 = u8::MAX;
 
-/// Decodes `text`: four bytes per five characters, or fewer for a last block that is padded in the way of the crate
-/// `z85`.
+/// Decodes `text`: four bytes per five characters, or fewer for a last block that is padded the way the crate `z85`
+/// pads it.
 ///
 /// # Errors
 /// `CorruptLog` for a character outside the alphabet, a length that is not a multiple of five, and a block

@@ -275,7 +275,7 @@ impl CommitParts {
             // Lines are parsed from the last to the first, so the action that is seen first is the one that counts.
             Action::Metadata(metadata) => self.metadata = self.metadata.take().or(Some(metadata)),
             Action::Protocol(protocol) => self.protocol = self.protocol.take().or(Some(protocol)),
-            // Unlike other actions, the first `commitInfo` of the commit counts, which is parsed last. (PROTOCOL,
+            // Unlike for other actions, the first `commitInfo` of the commit counts. It is parsed last. (PROTOCOL,
             // "In-Commit Timestamps".)
             Action::CommitInfo(info) => self.commit_info = Some(info),
             _ => {}

@@ -67,7 +67,8 @@ pub struct PendingWrite {
     /// The mode of creation, if the write defines a table.
     definition: Option<CreationMode>,
     partition_overwrite: PartitionOverwrite,
-    /// The predicate for the rows that an overwrite replaces; `None` if a predicate does not select them.
+    /// The predicate for the rows that an overwrite replaces. `None` if no predicate selects them, if the table does
+    /// not exist yet, or if the write was already applied.
     replaced: Option<Predicate>,
     /// The same predicate in the form in which the caller passed it. New rows are checked against it.
     replace_where: Option<ReplaceWhere>,
@@ -313,7 +314,7 @@ impl PendingWrite {
         }
     }
 
-    /// Returns which rows an overwrite replaces; `None` if a predicate does not select them.
+    /// Returns which rows an overwrite replaces; `None` if no predicate selects them.
     pub(crate) fn replace_where(&self) -> Option<&ReplaceWhere> {
         self.replace_where.as_ref()
     }

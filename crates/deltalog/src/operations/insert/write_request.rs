@@ -84,8 +84,8 @@ impl WriteRequest {
     }
 }
 
-/// Returns `spec` with the options of `request`: new rows must meet the predicate of `replace_where`, and files have
-/// the requested size.
+/// Returns `spec` with the options of `request`: new rows must meet the predicate of `replace_where`, if it checks
+/// rows, and files have the requested size.
 ///
 /// # Errors
 /// Returns `InvalidArgument` for a file size of zero.

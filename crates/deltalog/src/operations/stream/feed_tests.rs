@@ -248,7 +248,7 @@ proptest! {
         let mut expected = vec![history.as_inserts()];
         let mut found = Vec::new();
         for (step, begins_again, files) in after {
-            // This change is not in the snapshot with which the stream was opened, so it is read from its commit.
+            // This change is not in the snapshot with which the first stream begins, so it is read from its commit.
             expected.push(history.apply(step));
             if begins_again && done.is_some() {
                 reader = stream(&history.table, feed());

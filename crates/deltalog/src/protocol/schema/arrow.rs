@@ -267,7 +267,8 @@ fn map_from_arrow(
     })))
 }
 
-/// Returns the decimal type of the schema, if there is one. A negative scale becomes scale 0 and a larger precision.
+/// Returns the decimal type for an Arrow decimal with this precision and scale; `None` if there is none. A negative
+/// scale becomes scale 0 and a larger precision.
 fn decimal_from_arrow(precision: u8, scale: i8) -> Option<PrimitiveType> {
     match u8::try_from(scale) {
         Ok(scale) => PrimitiveType::decimal(precision, scale),

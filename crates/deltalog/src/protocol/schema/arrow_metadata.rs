@@ -24,7 +24,8 @@ use super::column_rules::{
 use super::{DataType, FieldMetadata, Place, StructType, TYPE_CHANGES};
 use crate::error::{Error, Result};
 
-/// The metadata key whose value lists the other keys with JSON values.
+/// The metadata key whose value lists further keys with JSON values: keys that are not in [`NOT_TEXT`], and keys with
+/// values of another kind than that constant states.
 const JSON_KEYS: &str = "deltalog.jsonKeys";
 
 /// The kind of a metadata value that is not a string.

@@ -21,7 +21,7 @@ pub struct FileFormat {
     pub data_page_rows: Option<usize>,
     /// The maximum size of a dictionary in bytes.
     pub dictionary_page_bytes: Option<usize>,
-    /// The number of values after which the writer checks each time whether a page has reached its limits.
+    /// The number of values that are written between two checks of whether a page has reached its limits.
     pub batch_rows: Option<usize>,
     /// The maximum length of the bounds of strings and bytes in the file's own statistics. Longer bounds are truncated.
     pub statistics_length: Option<usize>,

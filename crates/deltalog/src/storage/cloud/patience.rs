@@ -61,7 +61,8 @@ impl Limits {
         let once = self.once?;
         let left = self.left(waited);
         let is_last = self.are_over(waited + once) || left < once * 2;
-        // This only applies if the store was already silent for a whole request, and not yet for the total limit.
+        // A request only gets all the remaining time if the store was already silent for a whole request, and not yet
+        // for the total limit.
         let is_between = (once..self.altogether).contains(&waited);
         Some(if is_last && is_between { left } else { once.min(left) })
     }

@@ -152,7 +152,7 @@ fn ensure_mappable(metadata: &Metadata) -> Result<()> {
 /// Refuses a version that has files with deletion vectors.
 ///
 /// # Errors
-/// `Unsupported`; `CorruptLog`, and errors from the store.
+/// `Unsupported`; `CorruptLog`; errors from the store.
 pub(crate) fn ensure_no_vectors(snapshot: &Snapshot) -> Result<()> {
     for batch in snapshot.replay_files(FileColumns::of(&[FileColumn::Path, FileColumn::DeletionVector]))? {
         ensure_none_has_vector(&batch?).map_err(|error| snapshot.located(error))?;

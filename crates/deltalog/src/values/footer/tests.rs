@@ -39,8 +39,8 @@ fn list(length: u64) -> Vec<u8> {
     [vec![0xfc], varint(length)].concat()
 }
 
-/// Returns a file whose footer has the schema `elements`. `groups` is the encoded list of row groups. It is empty, or
-/// claims to be longer than it is.
+/// Returns a file whose footer has the schema `elements`. `groups` is the encoded list of row groups, which may be
+/// invalid.
 fn file(elements: &[Vec<u8>], groups: &[u8]) -> Bytes {
     let version = [vec![0x15], int(1)].concat();
     let schema = [vec![0x19], list(elements.len() as u64), elements.concat()].concat();

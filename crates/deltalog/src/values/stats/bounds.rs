@@ -131,8 +131,9 @@ fn with_margin(bounds: &ArrayRef, margin: i64) -> Option<ArrayRef> {
     }
 }
 
-/// Returns `bounds`, with NULL for decimals at or beyond the ends of the range of 64-bit integers. In that case, one of
-/// the files may have an end of the range as its bound in place of an even greater number.
+/// Returns `bounds`, with NULL for decimals at or beyond the ends of the range of 64-bit integers. If the bound of
+/// several files is such a decimal, one of them may have an end of the range as its bound in place of an even greater
+/// number.
 fn within_i64(bounds: &ArrayRef) -> Option<ArrayRef> {
     let Some(decimals) = bounds.as_primitive_opt::<Decimal128Type>() else { return Some(Arc::clone(bounds)) };
     let within = |value: i128| (value.abs() < END_OF_I64 - slack(END_OF_I64)).then_some(value);

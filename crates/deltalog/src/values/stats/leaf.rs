@@ -2,9 +2,9 @@
 //!
 //! - A JSON text that is not a value of the column's type becomes NULL. So does a number that would have to be rounded
 //!   to an integer or a decimal.
-//! - A timestamp with an offset other than UTC's that does not state seconds gets a margin of 59 seconds. The versions
-//!   3.2 and 3.3 of the JVM connector omit the seconds: they write `+00:53` for an offset of 53 minutes and 28 seconds,
-//!   such as Berlin's before 1893.
+//! - A timestamp with an offset other than UTC's that does not state seconds gets a margin of 59 seconds. The reason is
+//!   that versions 3.2 and 3.3 of the JVM connector omit the seconds: they write `+00:53` for an offset of 53 minutes
+//!   and 28 seconds, such as Berlin's before 1893.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -238,8 +238,8 @@ fn an_overwrite_of_partitions_is_atomic() {
     fail_at_each_request(prepare, replace, false);
 }
 
-/// Two workers write files, and one of them repeats its task, as if the first attempt had been lost. The file of the
-/// other attempt belongs to no version.
+/// Two workers write files, and one of them repeats its task. Only the fragment of its first attempt is committed, so
+/// the file of the second attempt belongs to no version.
 #[test]
 fn a_distributed_write_is_atomic() {
     let distributed = |storage: &Storage| {

@@ -66,7 +66,8 @@ public class StructNulls extends GuardedReader {
 
   /**
    * Returns Spark's reader of these columns, wrapped in the guard. If any column contains a struct,
-   * the reader also reads the additional fields.
+   * the reader also reads the additional fields in files that have none of a struct's requested
+   * fields.
    */
   static GuardedReader guarded(
       Function1<PartitionedFile, Iterator<?>> reader,

@@ -69,7 +69,7 @@ pub(super) fn power(exponent: i64) -> Option<i128> {
 }
 
 /// Rounds a number of scale `scale` to `digits` digits after the point. The result has the scale `digits`, or 0 if
-/// `digits` is negative. A number that has no more digits after the point is returned unchanged.
+/// `digits` is negative. If `scale` is not greater than `digits`, the number is returned unchanged.
 pub(super) fn round(unscaled: i128, scale: i64, digits: i64, how: Rounding) -> Option<i128> {
     if digits >= scale {
         return Some(unscaled);

@@ -69,8 +69,8 @@ pub(super) struct KeyIndex {
 /// The keys of rows that are looked up in the index.
 pub(super) struct LookedUp {
     rows: Rows,
-    /// The rows that can match: all keys in them have a value, except keys that are compared by `<=>`. `None` means all
-    /// rows.
+    /// The rows that can match: none of their keys is NULL, except perhaps keys that are compared by `<=>`. `None`
+    /// means all rows.
     valid: Option<NullBuffer>,
 }
 
@@ -146,8 +146,8 @@ impl KeyIndex {
     }
 }
 
-/// Converts keys to the types in which they are compared. Also returns the rows that can match: all keys in them have a
-/// value, except keys that are compared by `<=>`. `None` means all rows.
+/// Converts keys to the types in which they are compared. Also returns the rows that can match: none of their keys is
+/// NULL, except perhaps keys that are compared by `<=>`. `None` means all rows.
 fn comparable_keys(
     keys: &[ArrayRef],
     types: &[DataType],

@@ -166,7 +166,8 @@ pub fn merge(
     })
 }
 
-/// Returns a view of the table that has these columns. Lets `change` add the columns that the table lacks.
+/// Returns a view of the table that has these columns, or `base` if the table needs no change. Lets `change` add the
+/// columns that the table lacks, and widen the types of others if necessary.
 fn with_columns(
     base: &Snapshot,
     columns: Option<StructType>,

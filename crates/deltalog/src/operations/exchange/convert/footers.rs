@@ -98,7 +98,7 @@ impl Footers<'_> {
         let reader = self.storage.open_file(&file.path)?;
         if reader.size() != file.size {
             return Err(Error::corrupt_data(format!(
-                "the file has {} bytes, but {} were expected",
+                "the file has {} bytes, not {} as expected",
                 reader.size(),
                 file.size
             ))

@@ -183,7 +183,7 @@ fn check_place(decoded: &str, directory: &str, add: &Add, spec: &TableWriteSpec)
     if place == expected.trim_end_matches('/') {
         return Ok(());
     }
-    Err(Error::invalid_argument("a fragment has other partition values than the directory of its file"))
+    Err(Error::invalid_argument("the partition values of a fragment differ from its file's directory"))
 }
 
 /// Checks that the files of the fragments exist in the store, with the sizes that the fragments state. Returns the

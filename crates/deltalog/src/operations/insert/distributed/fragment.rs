@@ -66,7 +66,7 @@ impl Fragment {
     /// # Errors
     /// Returns `InvalidArgument` for any other string, including one from another version of this crate.
     pub fn from_json(json: &str) -> Result<Self> {
-        check_format(json, "a fragment of a write", Self::FORMAT)?;
+        check_format(json, "a write fragment", Self::FORMAT)?;
         serde_json::from_str(json).map_err(|error| {
             Error::invalid_argument("the string is not a serialized Fragment")
                 .with_source(error)

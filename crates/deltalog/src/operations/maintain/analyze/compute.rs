@@ -92,8 +92,8 @@ fn with_ids<'a>(
     })
 }
 
-/// Returns whether `in_file`, a column of a file, has the same id as the table's column `in_table`, and so do all
-/// fields on the path `rest` inside of them.
+/// Returns whether `in_file`, a column of a file, has the same id as the table's column `in_table`, and whether the
+/// file has all fields on the path `rest` inside of this column with the same ids.
 fn has_ids(in_file: &Type, in_table: &Field, rest: &[String]) -> bool {
     let info = in_file.get_basic_info();
     let is_same = match in_table.metadata().get(PARQUET_FIELD_ID_META_KEY) {

@@ -39,7 +39,8 @@ use crate::operations::rewrite::{ListedFile, visit_files};
 use crate::protocol::TableFeature;
 use crate::snapshot::Snapshot;
 
-/// The total size, in files of the target size, up to which the smallest cubes always take part.
+/// If there are unclustered files, the smallest unfinished cubes take part at least up to this total size, in files of
+/// the target size.
 const FEW_FILES: u64 = 8;
 
 /// The maximum of that total size, in bytes.
@@ -97,7 +98,7 @@ impl Clustering {
     /// Plans which files of `base` are combined into new cubes.
     ///
     /// # Errors
-    /// `CorruptLog`, and errors from the store.
+    /// Returns `CorruptLog`, and errors from the store.
     pub(super) fn plan(&self, base: &Snapshot) -> Result<(Plan, ClusteringStats)> {
         let Found { mut unclustered, cubes, deleted, mut stats, files } = self.find(base)?;
         let (finished, mut open): (Vec<_>, Vec<_>) =

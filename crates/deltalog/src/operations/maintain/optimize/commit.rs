@@ -257,8 +257,8 @@ impl<'a> Committer<'a> {
 
     /// Takes the current actions of a bin's old files from `found`, which has the actions in the base, and returns
     /// them with the rows that were deleted from these files since. Returns `None` if the new files can no longer
-    /// replace the old files. If an engine has ordered the rows, subtracts the number of deleted rows from `left`, and
-    /// returns `None` if there are more than `left`.
+    /// replace the old files, or if all rows of the bin are deleted. If an engine has ordered the rows, subtracts the
+    /// number of deleted rows from `left`, and returns `None` if there are more than `left`.
     fn deleted(
         &self,
         bin: &Rewritten,

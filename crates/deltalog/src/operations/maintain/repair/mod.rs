@@ -99,7 +99,7 @@ pub struct FileCheck {
 /// ```
 ///
 /// # Errors
-/// Returns `CorruptLog`, `Unsupported` for files outside of the table that the caller has not allowed, and errors of
+/// Returns `CorruptLog`, `Unsupported` for files outside of the table that the caller has not allowed, and errors from
 /// the store.
 pub fn check_files(snapshot: &Snapshot, level: CheckLevel) -> Result<FileCheck> {
     let located = |error: Error| snapshot.located(error);
@@ -188,7 +188,7 @@ pub struct Repaired {
 pub struct RepairedFile {
     /// The path, as in [`ListColumn::Path`](crate::ListColumn::Path).
     pub path: String,
-    /// The path of the file that contains its deletion vector; `None` if there is no such file.
+    /// The path of the file that contains the data file's deletion vector; `None` if there is no such file.
     pub vector_path: Option<String>,
     /// Whether the data file is missing.
     pub is_missing: bool,
@@ -212,7 +212,7 @@ pub struct RepairMetrics {
     pub removed_rows: u64,
     /// The number of missing files.
     pub missing_files: u64,
-    /// The number of removed files whose deletion vectors are missing, damaged, or do not match them.
+    /// The number of removed files whose deletion vectors are missing or damaged, or do not match the files.
     pub files_without_vectors: u64,
 }
 

@@ -82,9 +82,9 @@ pub struct RestoreMetrics {
 /// # Errors
 /// Returns `InvalidArgument` if `earlier` is newer than `base`, if it is a version of another table, or if rows of an
 /// append-only table would be removed. Returns `FileNotFound`, with the names of the files, if files no longer exist.
-/// Returns `Unsupported` for a table that cannot be written, and if row tracking was dropped since. Returns
-/// `CommitConflict` if another writer has committed, or if a VACUUM may still be deleting files of the version. Also
-/// returns `CommitStateUnknown`, `CorruptLog`, and errors from the store.
+/// Returns `Unsupported` for a table that cannot be written, and if the rows of `earlier` have row ids but row tracking
+/// was dropped since. Returns `CommitConflict` if another writer has committed since `base`, or if a VACUUM may still
+/// be deleting files of `earlier`. Also returns `CommitStateUnknown`, `CorruptLog`, and errors from the store.
 pub fn restore(
     base: &Snapshot,
     earlier: &Snapshot,

@@ -46,10 +46,11 @@ pub(super) struct Deletion<'a> {
 
 impl Deletion<'_> {
     /// Deletes those `files` that may still be deleted. `cutoff_of_store_ms` is the cut-off by the store's clock. It
-    /// is used if this process's clock is ahead of the store's clock. Otherwise, files would look too old.
+    /// is used if this process's clock is ahead of the store's clock, because files would look too old by this
+    /// process's clock.
     ///
     /// # Errors
-    /// Returns errors from the store, and of reading the log. Some files may have been deleted already.
+    /// Returns errors from the store, and errors from reading the log. Some files may have been deleted already.
     pub(super) fn run(&mut self, files: &Files, cutoff_of_store_ms: i64) -> Result<()> {
         let ahead_ms = self.cutoff_ms.saturating_sub(cutoff_of_store_ms);
         if ahead_ms > TOLERATED_MS {
@@ -86,8 +87,8 @@ impl Deletion<'_> {
         request::check(newest, Some(self.retention_ms), self.enforces_retention)?;
         let added = self.revived.keep_added_since(self.known_version, newest);
         match added {
-            // A cleanup has deleted one of the commits, because it is older than the log's retention. In the newest
-            // version, the files that it added are live or have `remove` actions.
+            // A cleanup has deleted one of the commits, which was older than the log's retention. In the newest
+            // version, the files that this commit added are live or have `remove` actions.
             Err(error) if error.kind() == ErrorKind::FileNotFound => {
                 self.revived.keep_needed(newest, self.cutoff_ms)?;
             }

@@ -1,10 +1,10 @@
 //! Finds the files that may be deleted in an inventory of the store, which the caller provides.
 //!
 //! - Only full paths in the table's directory are used. If the inventory has rows but none with such a path, that is
-//!   an error. Otherwise, an inventory of another location, or with paths in another format, would look like a table
+//!   an error, because an inventory of another location, or with paths in another format, would look like a table
 //!   without files to delete.
 //! - Paths are plain text and not encoded, as in the JVM implementation. The encoded path of a needed file is an
-//!   error. Otherwise, it would look as if no version needed the file.
+//!   error, because it would look as if no version needed the file.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -7,8 +7,8 @@
 //! - A directory with its own log is another table, and the log of the vacuumed table does not show which of its
 //!   files are live. The JVM implementation deletes such files.
 //!
-//! The JVM implementation also vacuums `_delta_index` and other directories whose names begin with `_change_data`.
-//! This module does not, because `_delta_index` contains indexes of files that may be live.
+//! Unlike the JVM implementation, this module considers neither other directories whose names begin with
+//! `_change_data`, nor `_delta_index`, which contains indexes of files that may be live.
 
 use std::sync::{Mutex, PoisonError};
 

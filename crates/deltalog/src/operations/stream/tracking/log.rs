@@ -81,7 +81,7 @@ impl SchemaLog {
             PutOutcome::Unknown(error) => return Err(error),
             PutOutcome::AlreadyExists => {
                 return Err(Error::invalid_argument(
-                    "another stream has noted a schema at the same location at the same time",
+                    "another stream has recorded a schema at the same location at the same time",
                 )
                 .at_path(path)
                 .with_hint(

@@ -231,8 +231,8 @@ impl TrackedSchema {
 
 fn ended(version: u64) -> Error {
     Error::schema_mismatch(format!(
-        "version {version} changes the schema, the properties or the protocol of the table; the stream has noted the \
-         new schema"
+        "version {version} changes the schema, the properties or the protocol of the table; the stream has recorded \
+         the new schema"
     ))
     .at_version(version)
     .with_hint("start the stream again: it continues with the new schema")

@@ -31,7 +31,8 @@ public class MergeTargets extends Rule<LogicalPlan> {
   }
 
   /**
-   * Returns the target without that capability, so that Spark's analyzer fits rows to its columns.
+   * Returns the target without the capability ACCEPT_ANY_SCHEMA, so that Spark's analyzer fits rows
+   * to its columns.
    */
   public static LogicalPlan strict(LogicalPlan plan) {
     if (plan instanceof DataSourceV2Relation dataSourceV2Relation) {

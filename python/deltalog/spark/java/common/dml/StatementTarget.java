@@ -69,7 +69,7 @@ public class StatementTarget {
 
   /**
    * Returns the plan of the target with other rows in place of the relation, and with more columns.
-   * Projections that pad char columns are kept, but nodes that only name the target are not.
+   * Projections that pad char columns are kept, but names of the target and EvolvedTarget are not.
    */
   public LogicalPlan over(LogicalPlan rows, List<Attribute> more) {
     return over(plan, rows, more);

@@ -55,8 +55,9 @@ public class SelectingReader extends AbstractFunction1<PartitionedFile, Iterator
   }
 
   /**
-   * Combines filters into one condition. Leaves out filters that read columns that files do not
-   * store unchanged. Returns null if no filter is left.
+   * Combines filters into one condition. Leaves out filters that read no columns, or columns that
+   * files do not store unchanged, that have subqueries, or that are not deterministic. Returns null
+   * if no filter is left.
    */
   public static Expression condition(Seq<Expression> filters, StructType converted) {
     Expression all = null;

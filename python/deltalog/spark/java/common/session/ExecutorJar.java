@@ -16,8 +16,8 @@ public class ExecutorJar {
         return;
       }
     }
-    // With the state of the current session, the jar might be added for that session only, because
-    // it may belong to a client of Spark Connect.
+    // The state of the current session is not used, because this session may belong to a client of
+    // Spark Connect. The jar would then be added for that session only.
     JobArtifactSet$.MODULE$.withActiveJobArtifactState(
         null,
         () -> {

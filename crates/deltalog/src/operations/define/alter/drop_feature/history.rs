@@ -142,8 +142,8 @@ impl<'a> History<'a> {
                 Source::Checkpoint(version) if self.checkpoints.contains_key(version) => {}
                 Source::Checkpoint(version) => {
                     self.look_at_commits(&std::mem::take(&mut commits), base)?;
-                    // The version is opened again, because `base` may list files that cleanup has deleted since it was
-                    // opened.
+                    // The version is opened again, because `base` may list files that cleanup has deleted in the
+                    // meantime.
                     let traces = self.traces_of_state(&Snapshot::open(base.storage(), Some(*version))?)?;
                     self.checkpoints.insert(*version, traces);
                 }

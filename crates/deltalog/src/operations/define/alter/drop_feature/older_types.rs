@@ -58,7 +58,7 @@ impl OlderTypes {
 }
 
 /// Returns the physical names of the partition columns whose type was widened from date to timestamp. In other
-/// partition columns, the log's string for a value of the old type also represents the value in the new type.
+/// partition columns, the log's string for a value of the old type also represents a value of the new type.
 /// (PROTOCOL, "Partition Value Serialization".)
 fn former_dates(base: &Snapshot) -> Result<Vec<String>> {
     let schema = base.mapped_schema();
