@@ -331,7 +331,7 @@ def no_nulls(stats: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("checkpoint", [False, True])
 def test_null_counts_of_other_writers_do_not_prove_a_rule(tmp_path: Path, checkpoint: bool) -> None:
-    """The other writer has not counted the NULLs, but its statistics say that there are none. Therefore, rows are read
+    """The other writer did not count the NULLs, but its statistics say that there are none. Therefore, rows are read
     before a column becomes NOT NULL.
     """
     structs = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}

@@ -51,7 +51,7 @@ pub(crate) fn look_of_thread(py: Python<'_>) -> PyResult<Option<Look>> {
 }
 
 /// Returns the function with which the calls of the main thread check for signals, without running Python. Returns
-/// `None` on other threads, and on a main thread that has not made a call yet.
+/// `None` on other threads, and on a main thread before its first call.
 fn known_look() -> Option<Look> {
     let is_main = IS_MAIN.get().is_some_and(|(process, is_main)| is_main && process == std::process::id());
     is_main.then_some(look)

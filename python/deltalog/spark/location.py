@@ -104,7 +104,7 @@ def location_of(jvm: Jvm, session: Any, options: Options) -> Location:
 
 
 def _remembered(uri: str, storage_options: Mapping[str, str], obstacle: str | None) -> Location:
-    """Returns the location, and keeps it under its number. If its options have not changed, the number is the same."""
+    """Returns the location, and keeps it under its number. If its options are unchanged, the number is the same."""
     with _lock:
         same = (
             known

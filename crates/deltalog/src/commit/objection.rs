@@ -1,4 +1,4 @@
-//! Objections: a transaction that has not read the whole table can object to certain files that other writers add.
+//! Objections: a transaction that read only a part of the table can object to certain files that other writers add.
 //!
 //! For example, a transaction that drops a table feature has made sure that no file of its base uses the feature. Files
 //! that other writers add in the meantime are checked one by one. If the files of a commit pass the check, the

@@ -112,7 +112,7 @@ impl Putter<'_> {
     }
 
     /// Makes the commit of `version` durable if it is this transaction's. This is needed if the commit was found by
-    /// reading it back, because the store has not acknowledged it.
+    /// reading it back, because the store did not acknowledge it.
     fn durable(&self, owner: Owner, version: u64) -> Result<Owner> {
         if matches!(owner, Owner::Own(_)) {
             let path = LogFileName::Commit(version).path();

@@ -7,7 +7,7 @@
 //! - One listing, which starts at the base, shows whether the base's commit is still the same object, and which
 //!   versions follow. See [`Snapshot::refresh`].
 //! - These versions are read, several at once. Versions that this process has committed itself are not read if the
-//!   listing shows that they have not changed. If a commit was cleaned up, its changes are unknown. If a commit is
+//!   listing shows that they are unchanged. If a commit was cleaned up, its changes are unknown. If a commit is
 //!   missing for another reason, the log is damaged, for example by a stray file with a far too high version.
 
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! The machine's clock. It is only used for what happens on this machine: how long a store has not answered, when
+//! The machine's clock. It is only used for what happens on this machine: how long a store has been silent, when
 //! credentials expire, when a file in the cache was last used, and when a statement began.
 //!
 //! Times that a commit records come from [`Environment`](super::environment::Environment), whose clock tests can

@@ -166,7 +166,7 @@ pub(super) fn file_meta(name: String, metadata: &fs::Metadata) -> io::Result<Fil
     Ok(FileMeta { name, size: metadata.len(), modified_ms, tag })
 }
 
-/// Returns whether `name` is the name of a file that `object_store` has not finished writing, such as `name#7`.
+/// Returns whether `name` is the name of a file that `object_store` is still writing, such as `name#7`.
 pub(super) fn is_staged(name: &str) -> bool {
     name.rsplit_once('#').is_some_and(|(_, digits)| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }

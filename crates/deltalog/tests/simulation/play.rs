@@ -99,7 +99,7 @@ fn actor<'a>(part: &'a Part, queue: &'a Behind, history: &'a History, cast: &'a 
     if part.has_background { actor.with_second(move |second| queue.follow(second)) } else { actor }
 }
 
-/// Performs `part.verbs` random operations. If the run has a second day that has not begun yet, waits for it and
+/// Performs `part.verbs` random operations. If the run has a second day that is still to come, waits for it and
 /// performs the same number again.
 fn play_part(part: &Part, session: &mut Session<'_>, cast: &Cast) {
     let process = session.process;

@@ -218,7 +218,7 @@ mod tests {
         let slow = Plan { latency_ms: 11, bytes_per_second: Some(7), ..Plan::default() };
         let first = Plan { fault: Some(Fault::CloseBefore), rules: vec![0, 1, 3, 4], ..slow };
         assert_eq!(rules.plan(&request()), first);
-        // The rule with `CutBody` has not counted the first request, because the rule with `CloseBefore` applied to it.
+        // The rule with `CutBody` did not count the first request, because the rule with `CloseBefore` applied to it.
         let second = rules.plan(&request());
         assert_eq!((second.fault, second.rules), (Some(Fault::CutBody), vec![0, 2, 3, 4]));
         assert_eq!(rules.plan(&request()).fault, None);

@@ -6,7 +6,7 @@
    every row of the target.
 3. One job joins the target with the source. It writes changed rows, and reports removed positions and the numbers of
    the source's rows that have matched. A small source is broadcast.
-4. The rows of the source that have not matched are inserted by a second job.
+4. The rows of the source without a match are inserted by a second job.
 
 As in the JVM connector, only some statements allow several rows of the source to match one row of the target. Every
 pair of rows for which the condition of the MERGE is true counts as a match, even if no clause applies to it:

@@ -168,7 +168,7 @@ class Statement:
         """Plans to copy the remaining rows of the files with deleted rows. Must be called after the job that finds the
         deleted rows. Does nothing if the table uses deletion vectors.
 
-        If the table has a change data feed, and the first job has not recorded the changes, the plan also contains the
+        If the table has a change data feed, and the first job did not record the changes, the plan also contains the
         deleted rows of all files.
         """
         if not self.uses_vectors:

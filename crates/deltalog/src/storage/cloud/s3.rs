@@ -227,7 +227,7 @@ fn check_bucket(bucket: &str) -> Result<()> {
     }
 }
 
-/// Uses the credentials of a profile. A profile that the user has not named may be without credentials. In that case,
+/// Uses the credentials of a profile. A profile that the user did not name may lack credentials. In that case,
 /// the builder's other credentials are used.
 fn with_profile(
     builder: AmazonS3Builder,

@@ -52,7 +52,7 @@ const DEFAULT_INTERVAL: u64 = 10;
 ///
 /// # Errors
 /// `VersionNotFound` if a clean-up has deleted the version from the log, `CorruptLog`, `Unsupported` for a table with
-/// an unknown feature, `InvalidArgument` for a version that its catalog has not published, and errors from the store.
+/// an unknown feature, `InvalidArgument` for a version that its catalog did not publish, and errors from the store.
 /// After any of these errors, the table is unchanged.
 pub fn write_checkpoint(snapshot: &Snapshot, environment: &Environment) -> Result<()> {
     if !has_v2_checkpoint(snapshot).map_err(|error| snapshot.located(error))? {

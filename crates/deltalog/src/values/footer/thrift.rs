@@ -42,7 +42,7 @@ impl Kind {
     }
 }
 
-/// The bytes of a footer that have not been read yet.
+/// The unread bytes of a footer.
 pub(super) struct Input<'a>(pub(super) &'a [u8]);
 
 impl Input<'_> {

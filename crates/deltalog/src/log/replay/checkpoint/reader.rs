@@ -289,7 +289,7 @@ struct Threads {
     /// The channels of the pieces that the threads have got, in order.
     channels: VecDeque<Receiver<Message>>,
     queue: Sender<Task>,
-    /// The pieces that the threads have not got yet.
+    /// The pieces that are still to be passed on to the threads.
     rest: VecDeque<Work>,
 }
 

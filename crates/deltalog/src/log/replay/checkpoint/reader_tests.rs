@@ -57,7 +57,7 @@ fn small_row_groups_are_not_decoded_far_ahead() {
     let decoded = Arc::clone(&request.looked_at);
     let mut reader = CheckpointReader::adds_of(&opened(&storage), request);
     let mut returned = reader.next().unwrap().unwrap().num_rows();
-    // The caller has not finished the first piece yet, so no other piece was passed on.
+    // The caller is still at the first piece, so only the first pieces were passed on.
     let most = MOST_THREADS * PIECES_PER_THREAD * ROWS_PER_GROUP;
     assert!(settled(&decoded) <= most as u64, "{} files were decoded", settled(&decoded));
     returned += reader.map(|batch| batch.unwrap().num_rows()).sum::<usize>();

@@ -1,7 +1,7 @@
 //! Finds the positions of rows in new files that an engine has ordered.
 //!
 //! - The engine needs minutes to answer. It is therefore asked once per attempt, for the rows of all bins together,
-//!   and only for rows that it has not located before.
+//!   and only for rows that it did not locate before.
 //! - A bin is given up if the engine cannot locate its rows, if the engine was asked too often, or if there are too
 //!   many rows to locate.
 

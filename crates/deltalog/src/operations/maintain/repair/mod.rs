@@ -99,7 +99,7 @@ pub struct FileCheck {
 /// ```
 ///
 /// # Errors
-/// Returns `CorruptLog`, `Unsupported` for files outside of the table that the caller has not allowed, and errors from
+/// Returns `CorruptLog`, `Unsupported` for files outside of the table that the caller does not allow, and errors from
 /// the store.
 pub fn check_files(snapshot: &Snapshot, level: CheckLevel) -> Result<FileCheck> {
     let located = |error: Error| snapshot.located(error);

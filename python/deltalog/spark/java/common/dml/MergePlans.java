@@ -206,7 +206,7 @@ public class MergePlans {
 
   /**
    * Returns the rows that the clauses with these numbers insert. The given rows are the rows of the
-   * source that have not matched.
+   * source without a match.
    */
   public LogicalPlan inserted(LogicalPlan source, List<Integer> clauses) {
     LogicalPlan numbered = numbered(source, notMatched.number());

@@ -53,7 +53,7 @@ class MergeSource {
     return Dataset.ofRows(session, plan());
   }
 
-  /** Returns the rows that have not matched. */
+  /** Returns the rows without a match. */
   Dataset<Row> unmatched(SourceMatches matches) {
     return rows().where(matches.excludes(MergePlans.sourceNumber(plan())));
   }

@@ -8,8 +8,8 @@ import org.apache.spark.sql.classic.SparkSession;
 
 /**
  * Turns a resolved DELETE, UPDATE or MERGE on one of our tables into a command, at the end of the
- * analysis. At that point, the optimizer has not yet replaced tables in the statement with cached
- * data or values from the log. Unlike a statement, a command can return a result.
+ * analysis. At that point, the tables in the statement are not yet replaced with cached data or
+ * values from the log. Unlike a statement, a command can return a result.
  */
 public class StatementRule extends Rule<LogicalPlan> {
   private final SparkSession session;
