@@ -92,7 +92,7 @@ def test_a_task_and_a_fragment_are_plain_data(tmp_path: Path) -> None:
     assert write.commit(iter([fragment])) == 1
     with pytest.raises(deltalog.InvalidArgumentError, match="not a write fragment"):
         Fragment("{}")
-    with pytest.raises(deltalog.InvalidArgumentError, match="not a serialized WriteTask"):
+    with pytest.raises(deltalog.InvalidArgumentError, match="not a write task"):
         WriteTask(fragment.to_json())
 
 

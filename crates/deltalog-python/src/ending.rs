@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use deltalog::engine::interrupt::Look;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict};
+use pyo3::types::{PyCFunction, PyCapsule, PyDict};
 
 /// The error of calls that come too late.
 pub(crate) const TOO_LATE: &str = "the interpreter is shutting down";
@@ -63,7 +63,7 @@ thread_local! {
 /// Makes the interpreter wait for other threads when it ends.
 pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    py.import("atexit")?.call_method1("register", (wrap_pyfunction!(end, module)?,))?;
+    at_exit(&wrap_pyfunction!(end, module)?)?;
     // Not every operating system can fork.
     if let Some(register) = py.import("os")?.getattr_opt("register_at_fork")? {
         let hooks = PyDict::new(py);
@@ -72,6 +72,12 @@ pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     // The interpreter destroys the capsule when it removes the module.
     module.setattr("_end", PyCapsule::new_with_value_and_destructor(py, 0_u8, c"end", |_, _| over())?)
+}
+
+/// Registers a function with `atexit`.
+pub(crate) fn at_exit(function: &Bound<'_, PyCFunction>) -> PyResult<()> {
+    function.py().import("atexit")?.call_method1("register", (function,))?;
+    Ok(())
 }
 
 /// Waits for other threads when the interpreter ends. Ctrl-C ends the wait.

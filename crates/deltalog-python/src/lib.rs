@@ -81,6 +81,7 @@ mod commit_arguments;
 mod convert;
 mod create;
 mod decoder;
+mod delimiter;
 mod distributed;
 mod encoder;
 mod ending;

@@ -24,7 +24,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3_log::{Caching, Logger};
 
-use crate::foreign;
+use crate::{ending, foreign};
 
 /// The most detailed level that is meant for users.
 const FINEST_LEVEL: LevelFilter = LevelFilter::Info;
@@ -99,9 +99,7 @@ pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     if log::set_logger(&Bridge).is_ok() {
         log::set_max_level(FINEST_LEVEL);
     }
-    let at_exit = wrap_pyfunction!(before_exit, module)?;
-    module.py().import("atexit")?.call_method1("register", (at_exit,))?;
-    Ok(())
+    ending::at_exit(&wrap_pyfunction!(before_exit, module)?)
 }
 
 /// Calls `work` and delivers the records of this thread to Python immediately. The thread must not hold the

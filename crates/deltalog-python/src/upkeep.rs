@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use deltalog::{Background, Environment, Error, Result};
 use pyo3::prelude::*;
 
-use crate::logging;
+use crate::{ending, logging};
 
 /// The time that the process waits at exit. Unfinished work is then lost; each of its files is written completely or
 /// not at all.
@@ -30,9 +30,7 @@ pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // The queue is created at import, because it records the id of its process: a forked child then knows that it
     // does not have the queue's threads. This starts no thread.
     BACKGROUND.get_or_init(Background::new);
-    let at_exit = wrap_pyfunction!(before_exit, module)?;
-    module.py().import("atexit")?.call_method1("register", (at_exit,))?;
-    Ok(())
+    ending::at_exit(&wrap_pyfunction!(before_exit, module)?)
 }
 
 /// Returns the environment that all commits use.

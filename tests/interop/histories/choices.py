@@ -73,7 +73,7 @@ def draw_action(rng: random.Random, model: Model, plays: Callable[[Model, does.A
             return action
 
 
-def _predicate(rng: random.Random, model: Model, of_partitions: bool = False) -> Predicate:
+def _predicate(rng: random.Random, model: Model) -> Predicate:
     """Draws a predicate. As in SQL, a row with NULL in a compared column does not match."""
     bound = rng.randrange(max(model.next_id, 1))
     found = [
@@ -95,8 +95,6 @@ def _predicate(rng: random.Random, model: Model, of_partitions: bool = False) ->
                 Predicate((part,), "{0} < 0", lambda row: row[part] is not None and row[part] < 0)
             )
         part_alone = rng.choice(in_partition)
-        if of_partitions:
-            return part_alone
         of_rows = rng.choice(found)
         both = Predicate(
             (part, of_rows.columns[0]),
@@ -116,17 +114,8 @@ def _rows(rng: random.Random, model: Model, where: Predicate | None = None) -> p
     return model.draw_rows(rng, rng.choice([1, 3, 8]), where=where)
 
 
-def _can_delete_rows(model: Model) -> bool:
-    """Returns whether a REPLACE WHERE may remove some rows of a file and keep others. With a change data feed but
-    without deletion vectors, the histories replace only whole partitions.
-    """
-    return model.has("delta.enableDeletionVectors") or not model.has("delta.enableChangeDataFeed")
-
-
-def _replace_where(rng: random.Random, model: Model) -> does.Action | None:
-    if not _can_delete_rows(model) and not model.partition_by:
-        return None
-    predicate = _predicate(rng, model, of_partitions=not _can_delete_rows(model))
+def _replace_where(rng: random.Random, model: Model) -> does.Action:
+    predicate = _predicate(rng, model)
     rows = _rows(rng, model, predicate)
     return does.ReplaceWhere(predicate, rows if rng.random() < 0.6 else rows.slice(0, 0))
 

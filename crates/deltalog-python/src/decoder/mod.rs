@@ -23,6 +23,7 @@ use self::csv::{Failure, Record, Records};
 use self::scalar::shown;
 use crate::batch::ArrowBatch;
 use crate::call::call;
+use crate::delimiter::delimiter_of;
 use crate::error::IntoPython;
 
 const ROWS_OF_BATCH: usize = 8192;
@@ -146,12 +147,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Csv {
     fn new(schema: SchemaRef, columns: Option<Vec<String>>, delimiter: &str, null: &str) -> Result<Self> {
-        let &[delimiter] = delimiter.as_bytes() else {
-            return Err(Error::invalid_argument("the delimiter is not a single ASCII character"));
-        };
-        if matches!(delimiter, b'"' | b'\n' | b'\r') {
-            return Err(Error::invalid_argument("the delimiter cannot be a quote or an end of line"));
-        }
+        let delimiter = delimiter_of(delimiter)?;
         let rows =
             columns.map(|columns| csv_rows(&schema, columns.iter().map(String::as_str))).transpose()?;
         let records = Records::new(delimiter);

@@ -10,6 +10,8 @@ use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use deltalog::{Error, Result};
 
+use crate::delimiter::delimiter_of;
+
 /// Writes rows as CSV.
 pub(super) struct CsvWriter {
     schema: SchemaRef,
@@ -24,12 +26,7 @@ impl CsvWriter {
     /// Returns `Unsupported` for a column with nested values, such as arrays. Returns `InvalidArgument` for a delimiter
     /// that is not a single ASCII character or is a quote or line end, and for a NULL text that contains any of these.
     pub(super) fn new(schema: SchemaRef, delimiter: &str, null: String, has_names: bool) -> Result<Self> {
-        let &[delimiter] = delimiter.as_bytes() else {
-            return Err(Error::invalid_argument("the delimiter is not a single ASCII character"));
-        };
-        if matches!(delimiter, b'"' | b'\n' | b'\r') {
-            return Err(Error::invalid_argument("the delimiter cannot be a quote or an end of line"));
-        }
+        let delimiter = delimiter_of(delimiter)?;
         if null.bytes().any(|byte| byte == delimiter || matches!(byte, b'"' | b'\n' | b'\r')) {
             return Err(Error::invalid_argument(
                 "the text for NULL contains the delimiter, a quote or a line end",

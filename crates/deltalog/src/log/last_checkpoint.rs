@@ -17,7 +17,7 @@ use super::take;
 use crate::error::{Error, Result};
 use crate::protocol::Sidecar;
 use crate::protocol::log_name::LAST_CHECKPOINT;
-use crate::storage::{FileState, Storage};
+use crate::storage::{FileState, Replacement, Storage};
 
 /// The content of the hint.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -128,8 +128,8 @@ impl LastCheckpoint {
     }
 
     /// Writes the hint with its checksum if its file still has the state `read`; `None` means that the file does not
-    /// exist. Returns whether the hint was written.
-    pub(crate) fn write_over(&self, storage: &Storage, read: Option<&FileState>) -> Result<bool> {
+    /// exist.
+    pub(crate) fn write_over(&self, storage: &Storage, read: Option<&FileState>) -> Result<Replacement> {
         let failed = |error: serde_json::Error| {
             Error::invalid_argument("the hint cannot be written").with_source(error)
         };
@@ -199,9 +199,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
         std::fs::create_dir(directory.path().join(LOG_DIRECTORY)).unwrap();
-        LastCheckpoint { version: 10, size: 3, num_of_add_files: Some(1), ..LastCheckpoint::default() }
-            .write_over(&storage, None)
-            .unwrap();
+        let hint =
+            LastCheckpoint { version: 10, size: 3, num_of_add_files: Some(1), ..LastCheckpoint::default() };
+        assert_eq!(hint.write_over(&storage, None).unwrap(), Replacement::Done);
         let text = String::from_utf8(storage.read(&LastCheckpoint::path()).unwrap().to_vec()).unwrap();
         assert!(LastCheckpoint::parse(text.as_bytes()).unwrap().checksum.is_some());
         assert!(LastCheckpoint::parse(text.replace("10", "11").as_bytes()).is_err());

@@ -24,7 +24,7 @@ use crate::protocol::{
     ColumnMappingMode, DeletionVectorDescriptor, MappedSchema, MaterializedRowTracking, PathResolver,
     StructType,
 };
-use crate::runtime::passed_text::check_format;
+use crate::runtime::passed_text;
 use crate::storage::{Storage, parse_location};
 
 /// A part of a scan: some files of one version of a table, and which rows and columns to read from them. It contains
@@ -151,12 +151,7 @@ impl ScanTask {
     /// # Errors
     /// Returns `InvalidArgument` for any other string, including one from another version of this crate.
     pub fn from_json(json: &str) -> Result<Self> {
-        check_format(json, "a scan task", Self::FORMAT)?;
-        serde_json::from_str(json).map_err(|error| {
-            Error::invalid_argument("the string is not a serialized ScanTask")
-                .with_source(error)
-                .with_hint("pass a string that ScanTask.to_json returned")
-        })
+        passed_text::parse(json, "a scan task", Self::FORMAT)
     }
 
     /// Serializes the task for other processes.

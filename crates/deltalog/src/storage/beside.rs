@@ -110,6 +110,7 @@ impl Storage {
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
+    use crate::storage::Replacement;
 
     /// A deleted table stays deleted, even if files are still to be written to its log.
     #[test]
@@ -118,7 +119,8 @@ mod tests {
         let writes: [(&str, Write); 6] = [
             ("put", |storage, path| storage.put(path, "x".into())),
             ("put_if_unchanged", |storage, path| {
-                storage.put_if_unchanged(path, "x".into(), None).map(|is_written| assert!(is_written))
+                let replaced = storage.put_if_unchanged(path, "x".into(), None);
+                replaced.map(|replaced| assert_eq!(replaced, Replacement::Done))
             }),
             ("put_beside_log_if_absent", |storage, path| {
                 storage.put_beside_log_if_absent(path, "x".into()).map(|is_new| assert!(is_new))

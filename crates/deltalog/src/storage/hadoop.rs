@@ -25,7 +25,7 @@ pub(super) fn remove_checksum(file: &Path) -> io::Result<()> {
 mod tests {
     use std::io::Write;
 
-    use crate::storage::Storage;
+    use crate::storage::{Replacement, Storage};
 
     /// Every way of replacing a file removes the checksum of this file and no other. Creating a file removes none.
     #[test]
@@ -36,7 +36,8 @@ mod tests {
             ("put", &|| storage.put("put", "new".into()).unwrap()),
             ("conditional", &|| {
                 let (_, state) = storage.get_with_state("conditional").unwrap().unwrap();
-                assert!(storage.put_if_unchanged("conditional", "new".into(), Some(&state)).unwrap());
+                let replaced = storage.put_if_unchanged("conditional", "new".into(), Some(&state));
+                assert_eq!(replaced.unwrap(), Replacement::Done);
             }),
             ("streamed", &|| {
                 let mut file = storage.replace_file("streamed").unwrap();

@@ -3,14 +3,13 @@
 //! All functions here use the standard library's blocking I/O. They need no async runtime, and may be called inside
 //! one.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
+use object_store::PutPayload;
 use object_store::local::LocalFileSystem;
-use object_store::{PutPayload, UpdateVersion};
 
 use super::beneath::Place;
 use super::names::Unpublished;
@@ -21,33 +20,15 @@ pub(super) fn file(path: &object_store::path::Path) -> object_store::Result<Path
     LocalFileSystem::new().path_to_filesystem(path)
 }
 
-/// Reads a whole file and returns it with its state. If there is a directory at the path, the file counts as missing.
-pub(super) fn read(place: &Place) -> io::Result<(Bytes, UpdateVersion)> {
+/// Reads a whole file. If there is a directory at the path, the file counts as missing.
+pub(super) fn read(place: &Place) -> io::Result<Bytes> {
     let (mut file, metadata) = place.open().map_err(|error| match error.kind() {
         io::ErrorKind::IsADirectory => io::ErrorKind::NotFound.into(),
         _ => error,
     })?;
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
     io::Read::read_to_end(&mut file, &mut bytes)?;
-    Ok((bytes.into(), state(&metadata)))
-}
-
-/// Returns values that change if the file is replaced.
-fn state(metadata: &Metadata) -> UpdateVersion {
-    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    let modified = modified.unwrap_or_default().as_nanos();
-    let tag = format!("{:x}-{modified:x}-{:x}", inode(metadata), metadata.len());
-    UpdateVersion { e_tag: Some(tag), version: None }
-}
-
-#[cfg(unix)]
-fn inode(metadata: &Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(metadata)
-}
-
-#[cfg(not(unix))]
-fn inode(_: &Metadata) -> u64 {
-    0
+    Ok(bytes.into())
 }
 
 /// A durable file that does not have its final name yet.

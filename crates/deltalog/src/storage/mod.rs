@@ -32,6 +32,7 @@ mod hadoop;
 mod list;
 mod local;
 mod location;
+mod lock;
 mod markers;
 mod meta;
 mod names;
@@ -76,7 +77,7 @@ pub use meta::FileMeta;
 pub use put::PutOutcome;
 pub use read::FileReader;
 use remote::Remote;
-pub use replace::FileState;
+pub use replace::{FileState, Replacement};
 pub(crate) use surroundings::Surroundings;
 pub use write::FileWriter;
 

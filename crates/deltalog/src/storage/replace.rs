@@ -2,44 +2,75 @@
 //!
 //! - Stores with conditional puts compare and replace a file in one request.
 //! - On a local file system, writers lock the file's directory while they compare the file and rename its replacement.
-//!   The lock ends with the process that holds it.
-//! - If neither is possible (a store without conditional puts, a file system without locks), or if the lock is held for
-//!   too long, the file is compared and then replaced. In that case, a file that another writer puts in between is
-//!   lost.
+//!   The lock ends with the process that holds it. If it is held for too long, the file is not replaced.
+//! - A local file whose directory cannot be locked, as on Windows, is compared and then replaced. A store without
+//!   conditional puts, or without entity tags that identify the content, replaces the file. In these cases, a file that
+//!   another writer puts in the meantime is lost.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::time::Duration;
 
 use bytes::Bytes;
 use object_store::{ObjectMeta, PutMode, UpdateVersion};
 
+use super::lock::Locked;
 use super::remote::strong;
 use super::{Backend, Storage, local};
 use crate::error::{ErrorKind, Result};
-use crate::runtime::{clock, interrupt};
+use crate::runtime::interrupt;
 
-/// How many times a writer tries to get the lock, and the pause in between. Locks are held for a few milliseconds.
-const TRIES: u32 = 500;
+/// How many times a writer tries to get the lock, and the pause in between. Locks are held for a few milliseconds. If
+/// the disk is busy, several writers that take turns can hold them for a second.
+const TRIES: u32 = 1_000;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The state of a file at the time it was read, as the store identifies it.
+/// The result of an attempt to replace a file.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Replacement {
+    Done,
+    /// The file has another state, or exists although it should not, so it was not replaced.
+    Changed,
+    /// Others hold the lock of the local directory, so the file was not replaced.
+    Locked,
+}
+
+/// The state of a file at the time it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileState(UpdateVersion);
+pub struct FileState(State);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum State {
+    /// As the store identifies it.
+    Stored(UpdateVersion),
+    /// The content of a local file. The inode and the time of modification do not identify it: a file system may give
+    /// the inode of a replaced file to a new file, and may have written both within one tick of its clock.
+    Content(Bytes),
+}
 
 impl FileState {
     /// Returns the state of an object from its metadata. A weak tag is ignored, because it does not identify the
     /// content.
-    fn of_store(meta: ObjectMeta) -> UpdateVersion {
+    fn of_store(meta: ObjectMeta) -> Self {
         let has_tag = meta.e_tag.is_some();
         match strong(meta.e_tag) {
-            None if has_tag => UpdateVersion { e_tag: None, version: None },
-            e_tag => UpdateVersion { e_tag, version: meta.version },
+            None if has_tag => Self::unknown(),
+            e_tag => Self(State::Stored(UpdateVersion { e_tag, version: meta.version })),
         }
     }
 
-    /// Returns the entity tag of the file, which identifies the file's content.
+    /// Returns a state that cannot be compared.
+    fn unknown() -> Self {
+        Self(State::Stored(UpdateVersion { e_tag: None, version: None }))
+    }
+
+    /// Returns the entity tag of a file in a store, which identifies the file's content.
     pub(super) fn e_tag(&self) -> Option<&str> {
-        self.0.e_tag.as_deref()
+        match &self.0 {
+            State::Stored(version) => version.e_tag.as_deref(),
+            State::Content(_) => None,
+        }
     }
 }
 
@@ -51,22 +82,21 @@ impl Storage {
     #[doc(hidden)]
     pub fn get_with_state(&self, path: &str) -> Result<Option<(Bytes, FileState)>> {
         if let Some(bytes) = self.held.get(path) {
-            let state = UpdateVersion { e_tag: None, version: None };
-            return Ok(Some((bytes.clone(), FileState(state))));
+            return Ok(Some((bytes.clone(), FileState::unknown())));
         }
         let located = self.path(path)?;
         let found = match &self.backend {
             Backend::Local => {
                 interrupt::check()?;
-                let found = local::read(&self.place(path, &located)?);
-                found.map_err(|error| self.io_error(path, error))
+                local::read(&self.place(path, &located)?)
+                    .map(|bytes| (bytes.clone(), FileState(State::Content(bytes))))
+                    .map_err(|error| self.io_error(path, error))
             }
             Backend::Remote(store) => store
                 .get(located)
                 .map(|(bytes, meta)| (bytes, FileState::of_store(meta)))
                 .map_err(|failure| self.error(path, failure)),
         };
-        let found = found.map(|(bytes, state)| (bytes, FileState(state)));
         match found {
             Ok(found) => Ok(Some(found)),
             Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(None),
@@ -75,12 +105,17 @@ impl Storage {
     }
 
     /// Replaces the file with `bytes` if it still has the state `read`. If `read` is `None`, creates the file if it
-    /// does not exist. Returns whether the state was as expected.
+    /// does not exist.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`. The file may have been replaced nevertheless.
     #[doc(hidden)]
-    pub fn put_if_unchanged(&self, path: &str, bytes: Bytes, read: Option<&FileState>) -> Result<bool> {
+    pub fn put_if_unchanged(
+        &self,
+        path: &str,
+        bytes: Bytes,
+        read: Option<&FileState>,
+    ) -> Result<Replacement> {
         let store = match &self.backend {
             Backend::Local => return self.put_locked(path, bytes, read),
             Backend::Remote(store) => store,
@@ -88,40 +123,34 @@ impl Storage {
         let mode = match read {
             None => PutMode::Create,
             // The state has neither a strong tag nor a version, so it cannot be compared.
-            Some(FileState(UpdateVersion { e_tag: None, version: None })) => PutMode::Overwrite,
-            Some(FileState(state)) => PutMode::Update(state.clone()),
+            Some(FileState(
+                State::Stored(UpdateVersion { e_tag: None, version: None }) | State::Content(_),
+            )) => PutMode::Overwrite,
+            Some(FileState(State::Stored(version))) => PutMode::Update(version.clone()),
         };
         match store.put(self.path(path)?, bytes.clone().into(), mode) {
-            Ok(()) => Ok(true),
-            Err(failure) if failure.is_changed() => Ok(false),
-            Err(failure) if failure.is_not_implemented() => self.put(path, bytes).map(|()| true),
+            Ok(()) => Ok(Replacement::Done),
+            Err(failure) if failure.is_changed() => Ok(Replacement::Changed),
+            Err(failure) if failure.is_not_implemented() => self.put(path, bytes).map(|()| Replacement::Done),
             Err(failure) => Err(self.error(path, failure)),
         }
     }
 
-    fn put_locked(&self, path: &str, bytes: Bytes, read: Option<&FileState>) -> Result<bool> {
+    fn put_locked(&self, path: &str, bytes: Bytes, read: Option<&FileState>) -> Result<Replacement> {
         let file = self.local_file(path, &self.path(path)?)?;
-        // Closing the directory ends the lock.
-        let _lock = file.parent().and_then(locked);
+        // A directory that does not exist yet, or that cannot be locked, is an error here.
+        let directory = file.parent().and_then(|directory| File::open(directory).ok());
+        let lock = directory.map(|directory| Locked::new(directory, TRIES, PAUSE));
+        if matches!(lock, Some(Ok(None))) {
+            return Ok(Replacement::Locked);
+        }
         if self.get_with_state(path)?.map(|(_, state)| state).as_ref() != read {
-            return Ok(false);
+            return Ok(Replacement::Changed);
         }
         self.put(path, bytes)?;
-        Ok(true)
+        drop(lock);
+        Ok(Replacement::Done)
     }
-}
-
-/// Locks a directory, so that other writers that do the same have to wait. Returns `None` if this is not possible.
-fn locked(directory: &std::path::Path) -> Option<File> {
-    let directory = File::open(directory).ok()?;
-    for _ in 0..TRIES {
-        match directory.try_lock() {
-            Ok(()) => return Some(directory),
-            Err(TryLockError::WouldBlock) => clock::pause(PAUSE),
-            Err(TryLockError::Error(_)) => return None,
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -145,14 +174,43 @@ mod tests {
         let (_directory, stores) = stores();
         for storage in stores {
             assert!(storage.get_with_state("f").unwrap().is_none());
-            assert!(storage.put_if_unchanged("f", "a".into(), None).unwrap());
-            assert!(!storage.put_if_unchanged("f", "b".into(), None).unwrap());
+            assert_eq!(storage.put_if_unchanged("f", "a".into(), None).unwrap(), Replacement::Done);
+            assert_eq!(storage.put_if_unchanged("f", "b".into(), None).unwrap(), Replacement::Changed);
             let (bytes, first) = storage.get_with_state("f").unwrap().unwrap();
             assert_eq!(bytes, "a");
-            assert!(storage.put_if_unchanged("f", "two".into(), Some(&first)).unwrap());
-            assert!(!storage.put_if_unchanged("f", "three".into(), Some(&first)).unwrap());
+            assert_eq!(storage.put_if_unchanged("f", "two".into(), Some(&first)).unwrap(), Replacement::Done);
+            assert_eq!(
+                storage.put_if_unchanged("f", "three".into(), Some(&first)).unwrap(),
+                Replacement::Changed
+            );
             assert_eq!(storage.read("f").unwrap(), "two");
         }
+    }
+
+    /// Two local files may have the same inode, size and time of modification.
+    #[test]
+    fn a_local_file_is_compared_by_its_content() {
+        let (directory, [local, _]) = stores();
+        local.put("f", "one".into()).unwrap();
+        let (_, read) = local.get_with_state("f").unwrap().unwrap();
+        let modified = std::fs::metadata(directory.path().join("f")).unwrap().modified().unwrap();
+        std::fs::write(directory.path().join("f"), "two").unwrap();
+        File::options().write(true).open(directory.path().join("f")).unwrap().set_modified(modified).unwrap();
+        assert_eq!(local.put_if_unchanged("f", "three".into(), Some(&read)).unwrap(), Replacement::Changed);
+        assert_eq!(local.read("f").unwrap(), "two");
+    }
+
+    /// A writer that holds the lock may have compared the file already, and may not have replaced it yet.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_is_not_replaced_while_another_writer_holds_the_lock() {
+        let (directory, [local, _]) = stores();
+        let other = File::open(directory.path()).unwrap();
+        other.lock().unwrap();
+        assert_eq!(local.put_if_unchanged("f", "a".into(), None).unwrap(), Replacement::Locked);
+        assert!(local.get("f").unwrap().is_none());
+        other.unlock().unwrap();
+        assert_eq!(local.put_if_unchanged("f", "a".into(), None).unwrap(), Replacement::Done);
     }
 
     /// If writers only ever raise a number that they have read, it never decreases, even if they write concurrently.
@@ -181,7 +239,8 @@ mod tests {
                 return;
             }
             let state = read.as_ref().map(|(_, state)| state);
-            if storage.put_if_unchanged("f", format!("{number:03}").into(), state).unwrap() {
+            let bytes = format!("{number:03}").into();
+            if storage.put_if_unchanged("f", bytes, state).unwrap() == Replacement::Done {
                 let (bytes, _) = storage.get_with_state("f").unwrap().unwrap();
                 assert!(bytes >= format!("{number:03}"));
                 return;

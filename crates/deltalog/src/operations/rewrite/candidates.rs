@@ -10,6 +10,8 @@
 //! - The number of rows in such a file is taken from statistics that this crate has computed, or else from its
 //!   footer.
 
+use std::convert::Infallible;
+
 use arrow::array::{BooleanArray, RecordBatch};
 
 use super::finder::{condition_of, truth};
@@ -69,20 +71,19 @@ pub(crate) fn candidates(
 }
 
 /// Returns for each of `files` the number of rows that are not deleted; `None` for a file that cannot be read.
-///
-/// # Errors
-/// There are no errors at present.
-pub(crate) fn live_rows(base: &Snapshot, files: &[&ListedFile]) -> Result<Vec<Option<u64>>> {
-    parallel::each(files, FOOTER_THREADS, |file| {
+pub(crate) fn live_rows(base: &Snapshot, files: &[&ListedFile]) -> Vec<Option<u64>> {
+    let rows = |file: &ListedFile| {
         if file.has_own_statistics() {
-            return Ok(file.live_rows());
+            return file.live_rows();
         }
-        Ok(file.live_rows_by_footer(base).unwrap_or_else(|error| {
+        file.live_rows_by_footer(base).unwrap_or_else(|error| {
             let (table, file) = (base.storage().url(), &file.add.path);
             tracing::debug!(table, %error, file, "the number of rows in a file is unknown: its footer cannot be read");
             None
-        }))
-    })
+        })
+    };
+    let Ok(all) = parallel::each(files, FOOTER_THREADS, |file| Ok::<_, Infallible>(rows(file)));
+    all
 }
 
 /// Returns whether a condition reads only partition columns, whose values are the same in all rows of a file.
@@ -146,7 +147,7 @@ pub fn listed_apart(base: &Snapshot, condition: &Predicate) -> Result<Option<Fil
     let (whole, others): (Vec<Candidate>, Vec<Candidate>) =
         found.into_iter().partition(|candidate| candidate.matches_whole);
     apart.others.extend(others.into_iter().map(|candidate| candidate.listed));
-    let rows = live_rows(base, &whole.iter().map(|candidate| &candidate.listed).collect::<Vec<_>>())?;
+    let rows = live_rows(base, &whole.iter().map(|candidate| &candidate.listed).collect::<Vec<_>>());
     for (candidate, rows) in whole.into_iter().zip(rows) {
         match rows {
             // If the number of rows is not known, the file must be read, because the statement reports how many rows

@@ -1,7 +1,7 @@
 //! The directory of a cache: finds, adds and evicts pieces, while other processes do the same.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, DirBuilder, DirEntry, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, DirEntry, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +14,7 @@ use tempfile::NamedTempFile;
 use super::piece::{self, Identity, Piece};
 use crate::runtime::clock;
 use crate::runtime::per_process::PerProcess;
+use crate::storage::lock::Locked;
 
 /// The name of the directory. It changes if the format of the cache changes.
 const NAME: &str = "deltalog-1";
@@ -42,7 +43,7 @@ pub(super) struct Directory {
 }
 
 /// The locked file with the total size of all pieces.
-struct Ledger(File);
+struct Ledger(Locked);
 
 impl Directory {
     /// Opens the directory of a cache below `path`, and creates it if necessary. If it cannot be used, logs a warning.
@@ -213,35 +214,22 @@ impl Ledger {
     /// Locks the file with the total size. Returns `None` if other processes hold the lock for too long.
     fn lock(path: &Path) -> io::Result<Option<Self>> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-        for _ in 0..TRIES {
-            match file.try_lock() {
-                Ok(()) => return Ok(Some(Self(file))),
-                Err(TryLockError::WouldBlock) => clock::pause(PAUSE),
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
-        }
-        Ok(None)
+        Ok(Locked::new(file, TRIES, PAUSE)?.map(Self))
     }
 
     /// Returns the total size, if it is known.
     fn used(&mut self) -> Option<u64> {
         let mut bytes = Vec::new();
-        self.0.rewind().ok()?;
-        (&self.0).take(9).read_to_end(&mut bytes).ok()?;
+        let mut file = self.0.file();
+        file.rewind().ok()?;
+        file.take(9).read_to_end(&mut bytes).ok()?;
         bytes.try_into().ok().map(u64::from_le_bytes)
     }
 
     fn set_used(&mut self, used: u64) -> io::Result<()> {
-        self.0.rewind()?;
-        self.0.write_all(&used.to_le_bytes())
-    }
-}
-
-impl Drop for Ledger {
-    /// Unlocks the file explicitly. Closing it is not enough: if a child process was forked in the meantime, the file
-    /// is open there, too.
-    fn drop(&mut self) {
-        let _ = self.0.unlock();
+        let mut file = self.0.file();
+        file.rewind()?;
+        file.write_all(&used.to_le_bytes())
     }
 }
 

@@ -218,6 +218,12 @@ enum Workers {
     Threads(Threads),
 }
 
+impl Workers {
+    fn caller(request: RowRequest, pieces: Vec<Work>) -> Self {
+        Self::Caller(Box::new(Sequential { request, pieces: pieces.into(), current: None }))
+    }
+}
+
 type Message = Result<Option<RecordBatch>>;
 type Work = (ParquetFile, Piece);
 
@@ -237,7 +243,7 @@ impl Groups {
         let pieces = if request.has_filters() { split_remainder(groups, threads) } else { groups };
         let threads = threads.min(pieces.len());
         let workers = match threads {
-            0 | 1 => Workers::Caller(Box::new(Sequential { request, pieces: pieces.into(), current: None })),
+            0 | 1 => Workers::caller(request, pieces),
             _ => Threads::start(request, pieces, threads),
         };
         Self { lines: lines.filter(|lines| lines.num_rows() > 0), workers }
@@ -315,7 +321,7 @@ impl Threads {
         };
         let threads = (0..threads).take_while(|_| start().is_ok()).count();
         if threads == 0 {
-            return Workers::Caller(Box::new(Sequential { request, pieces: pieces.into(), current: None }));
+            return Workers::caller(request, pieces);
         }
         let mut started = Self { channels: VecDeque::new(), queue, rest: pieces.into() };
         for _ in 0..threads * PIECES_PER_THREAD {

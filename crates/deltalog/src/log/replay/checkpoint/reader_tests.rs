@@ -13,12 +13,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::properties::WriterProperties;
 
 use super::reader::{MOST_THREADS, PIECES_PER_THREAD};
-use super::wide_tests::{FILES, checkpoint};
-use super::{AddRequest, Checkpoint, CheckpointReader};
+use super::wide_tests::{FILES, checkpoint, opened};
+use super::{AddRequest, CheckpointReader};
 use crate::log::replay::columns::FileColumns;
-use crate::protocol::PathResolver;
-use crate::snapshot::Snapshot;
-use crate::storage::Storage;
 
 const ROWS_PER_GROUP: usize = 5;
 
@@ -62,11 +59,4 @@ fn small_row_groups_are_not_decoded_far_ahead() {
     assert!(settled(&decoded) <= most as u64, "{} files were decoded", settled(&decoded));
     returned += reader.map(|batch| batch.unwrap().num_rows()).sum::<usize>();
     assert_eq!((returned, settled(&decoded)), (FILES, FILES as u64));
-}
-
-fn opened(storage: &Storage) -> Arc<Checkpoint> {
-    let snapshot = Snapshot::open(storage, None).unwrap();
-    let files = snapshot.segment().checkpoint.clone().unwrap();
-    let resolver = PathResolver::new(storage.root()).unwrap();
-    Arc::new(Checkpoint::new(storage, &resolver, files, &[], &Arc::from([])))
 }

@@ -54,6 +54,13 @@ pub(super) fn checkpoint(directory: &Path, of: impl Fn(usize) -> String) -> Stor
     storage.with_batch_bytes(BYTES)
 }
 
+pub(super) fn opened(storage: &Storage) -> Arc<Checkpoint> {
+    let snapshot = Snapshot::open(storage, None).unwrap();
+    let files = snapshot.segment().checkpoint.clone().unwrap();
+    let resolver = PathResolver::new(storage.root()).unwrap();
+    Arc::new(Checkpoint::new(storage, &resolver, files, &[], &Arc::from([])))
+}
+
 /// Rewrites the checkpoint with dictionaries, and with a footer that does not show how often a value is repeated.
 fn understate(directory: &Path) {
     let path = directory.join("_delta_log/00000000000000000000.checkpoint.parquet");
@@ -68,13 +75,9 @@ fn understate(directory: &Path) {
 
 /// Reads the files, and checks that the size of each batch is bounded. Returns the lengths of the files' statistics.
 fn lengths(storage: &Storage, request: AddRequest) -> Vec<usize> {
-    let snapshot = Snapshot::open(storage, None).unwrap();
-    let files = snapshot.segment().checkpoint.clone().unwrap();
-    let resolver = PathResolver::new(storage.root()).unwrap();
-    let checkpoint = Arc::new(Checkpoint::new(storage, &resolver, files, &[], &Arc::from([])));
     let looked_at = Arc::clone(&request.looked_at);
     let mut found = Vec::new();
-    for batch in CheckpointReader::adds_of(&checkpoint, request) {
+    for batch in CheckpointReader::adds_of(&opened(storage), request) {
         let batch = batch.unwrap();
         let bytes = weight_of(&batch, 0, batch.num_rows());
         assert!(batch.num_rows() == 1 || bytes <= 3 * BYTES, "{bytes} bytes in {} rows", batch.num_rows());

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::expression::constraints::Counted;
 use crate::protocol::Add;
-use crate::runtime::passed_text::check_format;
+use crate::runtime::passed_text;
 use crate::values::stats::num_records;
 
 /// The files that one worker has written as part of a write.
@@ -66,12 +66,7 @@ impl Fragment {
     /// # Errors
     /// Returns `InvalidArgument` for any other string, including one from another version of this crate.
     pub fn from_json(json: &str) -> Result<Self> {
-        check_format(json, "a write fragment", Self::FORMAT)?;
-        serde_json::from_str(json).map_err(|error| {
-            Error::invalid_argument("the string is not a serialized Fragment")
-                .with_source(error)
-                .with_hint("pass a string that Fragment.to_json returned")
-        })
+        passed_text::parse(json, "a write fragment", Self::FORMAT)
     }
 
     /// Serializes the fragment for other processes.

@@ -9,7 +9,7 @@ use crate::operations::insert::replacement::ReplaceWhere;
 use crate::operations::insert::write_request::checking;
 use crate::protocol::{Metadata, Protocol};
 use crate::runtime::environment::{Environment, FileFormat};
-use crate::runtime::passed_text::check_format;
+use crate::runtime::passed_text;
 use crate::storage::Storage;
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
 
@@ -72,12 +72,7 @@ impl WriteTask {
     /// # Errors
     /// Returns `InvalidArgument` for any other string, including one from another version of this crate.
     pub fn from_json(json: &str) -> Result<Self> {
-        check_format(json, "a write task", Fragment::FORMAT)?;
-        serde_json::from_str(json).map_err(|error| {
-            Error::invalid_argument("the string is not a serialized WriteTask")
-                .with_source(error)
-                .with_hint("pass a string that WriteTask.to_json returned")
-        })
+        passed_text::parse(json, "a write task", Fragment::FORMAT)
     }
 
     /// Serializes the task for other processes.
