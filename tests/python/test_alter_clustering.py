@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -139,6 +141,42 @@ def test_a_file_without_statistics_of_a_new_clustering_column(tmp_path: Path) ->
     write_deltalake(tmp_path, NESTED, mode="overwrite")
     table.update_incremental()
     table.alter.cluster_by("s.x")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1.5, math.nan],
+        [-math.inf, 1.5],
+        [datetime(2024, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)],
+    ],
+)
+def test_a_table_is_clustered_by_a_column_without_bounds(tmp_path: Path, values: list[object]) -> None:
+    """JSON has neither NaN nor infinite numbers, and the bounds of timestamps are rounded to milliseconds, so a file
+    may lack the bounds of a column. Rows with such values may be added to a clustered table, too.
+    """
+    table = created(tmp_path, pa.table({"id": [1, 2], "x": values}))
+    stats = json.loads(action(tmp_path, 0, "add")["stats"])
+    assert "x" not in stats["minValues"] or "x" not in stats["maxValues"]
+    table.alter.cluster_by("x")
+    assert clustering(tmp_path, 1) == [["x"]]
+    write_deltalake(tmp_path, pa.table({"id": [3, 4], "x": values}), mode="append")
+    table.update_incremental()
+    table.optimize.compact()
+    kept = pa.table(table.to_arrow()).sort_by("id")
+    assert kept.column("id").to_pylist() == [1, 2, 3, 4]
+    assert [str(value) for value in kept.column("x").to_pylist()] == [str(value) for value in values * 2]
+
+
+def test_a_new_column_has_statistics_after_they_are_recomputed(tmp_path: Path) -> None:
+    """Files that were written before the column was added have no statistics of it."""
+    table = created(tmp_path, pa.table({"id": [1, 2]}))
+    table.alter.add_columns([Field("x", "string")])
+    with pytest.raises(InvalidArgumentError, match="call recompute_statistics, or choose another column"):
+        table.alter.cluster_by("x")
+    table.recompute_statistics()
+    table.alter.cluster_by("x")
+    assert clustering(tmp_path, 3) == [["x"]]
 
 
 def test_concurrently_added_rows_conflict_with_new_clustering_columns(tmp_path: Path) -> None:

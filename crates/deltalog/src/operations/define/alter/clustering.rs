@@ -1,8 +1,10 @@
 //! Changes the clustering columns. (Protocol: "Writer Requirements for Clustered Table".)
 //!
 //! - "If a new column is included in the clustering columns list, it is required for all table files to have
-//!   statistics for these added columns". The change is therefore refused if a file lacks statistics. A concurrent
-//!   writer may add files that only have statistics for the old columns, so its commit conflicts with the change.
+//!   statistics for these added columns". The change is therefore refused if a file has no NULL count of a new column.
+//!   Bounds may be missing, because some values have none in JSON: NaN, infinite numbers, and the last timestamps of
+//!   the year 9999, whose upper bound would be rounded up. A concurrent writer may add files that only have statistics
+//!   for the old columns, so its commit conflicts with the change.
 //! - A table that is no longer clustered keeps the metadata domain of clustering, with an empty list of columns.
 
 use arrow::array::{Array, AsArray};
@@ -57,23 +59,16 @@ fn ensure_statistics(draft: &Draft<'_>, path: &[String]) -> Result<()> {
                     path.join(".")
                 ))
                 .at_path(path_of(&batch, row).unwrap_or_default())
-                .with_hint("write the rows of the file again, or choose another column"));
+                .with_hint("call recompute_statistics, or choose another column"));
             }
         }
     }
     Ok(())
 }
 
-/// Returns whether `stats` contain the NULL count of the column, and its bounds unless all values are NULL.
+/// Returns whether `stats` contain the NULL count of the column.
 fn has_statistics(stats: &str, physical: &[String]) -> bool {
     let Ok(stats) = serde_json::from_str::<serde_json::Value>(stats) else { return false };
-    let of = |name: &str| physical.iter().try_fold(stats.get(name)?, |value, part| value.get(part));
-    let rows = stats.get("numRecords").and_then(serde_json::Value::as_u64);
-    match of("nullCount").and_then(serde_json::Value::as_u64) {
-        Some(nulls) if Some(nulls) == rows => true,
-        Some(_) => {
-            ["minValues", "maxValues"].iter().all(|name| of(name).is_some_and(|value| !value.is_null()))
-        }
-        None => false,
-    }
+    let nulls = physical.iter().try_fold(&stats["nullCount"], |value, part| value.get(part));
+    nulls.is_some_and(serde_json::Value::is_u64)
 }
