@@ -337,7 +337,8 @@ class TableAlterer:
 
         Raises:
             InvalidArgumentError: the table is partitioned, or a column has no statistics: because of its type, because
-                the table's properties exclude it, or because a file lacks them.
+                the table's properties exclude it, or because a file lacks them. `recompute_statistics` adds them to
+                the files.
         """
         names = [] if columns is None else names_argument(columns, "columns", one=True)
         return self._commit(TableChange.cluster_by(names), commit_properties)

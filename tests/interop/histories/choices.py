@@ -41,7 +41,7 @@ WIDER: dict[pa.DataType, list[pa.DataType]] = {
     pa.decimal128(9, 2): [pa.decimal128(11, 2), pa.decimal128(20, 5)],
     pa.date32(): [pa.timestamp("us")],
 }
-# The types of clustering columns, whose statistics must have bounds.
+# The types of clustering columns: values that have a minimum and a maximum.
 CLUSTERED = {
     *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),
     *(pa.decimal128(9, 2), pa.decimal128(38, 10), pa.string(), pa.date32()),

@@ -15,7 +15,7 @@ pub(crate) fn parse<T: DeserializeOwned>(json: &str, what: &str, format: u32) ->
     let foreign = |error| {
         Error::invalid_argument(format!("the text is not {what}"))
             .with_source(error)
-            .with_hint("pass a string that to_json returned")
+            .with_hint(format!("pass a string that {}.to_json returned", name_of::<T>()))
     };
     let head: Head = serde_json::from_str(json).map_err(foreign)?;
     if head.format != format {
@@ -26,4 +26,10 @@ pub(crate) fn parse<T: DeserializeOwned>(json: &str, what: &str, format: u32) ->
         .with_hint("install the same version of deltalog for the coordinator and all workers"));
     }
     serde_json::from_str(json).map_err(foreign)
+}
+
+/// Returns the name of a type without its path.
+fn name_of<T>() -> &'static str {
+    let path = std::any::type_name::<T>();
+    path.rsplit("::").next().unwrap_or(path)
 }

@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::time::Duration;
 
-use crate::runtime::clock;
+use crate::runtime::{clock, interrupt};
 
 /// A file or directory that this process has locked.
 #[derive(Debug)]
@@ -12,12 +12,15 @@ pub(super) struct Locked(File);
 
 impl Locked {
     /// Locks a file or directory. Returns `None` if it is locked by others at each of `tries` times, which are `pause`
-    /// apart.
+    /// apart, or if the call is interrupted.
     ///
     /// # Errors
     /// Returns an error if the file system has no locks.
     pub(super) fn new(file: File, tries: u32, pause: Duration) -> io::Result<Option<Self>> {
         for _ in 0..tries {
+            if interrupt::check().is_err() {
+                break;
+            }
             match file.try_lock() {
                 Ok(()) => return Ok(Some(Self(file))),
                 Err(TryLockError::WouldBlock) => clock::pause(pause),

@@ -2,7 +2,8 @@
 //!
 //! - Stores with conditional puts compare and replace a file in one request.
 //! - On a local file system, writers lock the file's directory while they compare the file and rename its replacement.
-//!   The lock ends with the process that holds it. If it is held for too long, the file is not replaced.
+//!   The lock ends at the latest when the process that holds it and its forked children have ended. If it is held for
+//!   too long, the file is not replaced.
 //! - A local file whose directory cannot be locked, as on Windows, is compared and then replaced. A store without
 //!   conditional puts, or without entity tags that identify the content, replaces the file. In these cases, a file that
 //!   another writer puts in the meantime is lost.
@@ -141,6 +142,7 @@ impl Storage {
         // A directory that does not exist yet, or that cannot be locked, is an error here.
         let directory = file.parent().and_then(|directory| File::open(directory).ok());
         let lock = directory.map(|directory| Locked::new(directory, TRIES, PAUSE));
+        interrupt::check()?;
         if matches!(lock, Some(Ok(None))) {
             return Ok(Replacement::Locked);
         }

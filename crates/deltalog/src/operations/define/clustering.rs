@@ -45,11 +45,11 @@ pub(crate) fn checked(
 }
 
 /// Returns the logical paths of `columns`, spelled as in `schema`. Checks that files of a table with these properties
-/// have a minimum and a maximum for each column. `action` completes error messages such as "the table cannot be
+/// can have a minimum and a maximum for each column. `action` completes error messages such as "the table cannot be
 /// clustered by …".
 ///
 /// # Errors
-/// Returns `InvalidArgument` if a column does not exist, has no minimum and maximum in files, or is named twice.
+/// Returns `InvalidArgument` if a column does not exist, cannot have a minimum and maximum in files, or is named twice.
 pub(crate) fn with_bounds(
     columns: &[ColumnPath],
     schema: &StructType,

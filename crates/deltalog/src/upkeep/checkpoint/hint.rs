@@ -2,7 +2,7 @@
 //!
 //! - The hint is only replaced if it is unchanged since it was read ([`crate::storage::Storage::put_if_unchanged`]). So
 //!   in whatever order writers finish, the hint of an older checkpoint never replaces the hint of a newer one.
-//! - In a store that cannot do that, or if another process locks the log's directory for too long, an older hint may
+//! - In a store that cannot do that, or if another writer locks the log's directory for too long, an older hint may
 //!   remain. Readers then list the log from an older version on and find the newer checkpoint in the listing, so an
 //!   outdated hint only makes the listing longer.
 //! - A hint for a version beyond every complete checkpoint is replaced as well, because it is damaged or belongs to a
@@ -33,7 +33,7 @@ pub(super) fn advance(storage: &Storage, hint: &LastCheckpoint) -> Result<()> {
                 tracing::warn!(
                     table = storage.url(),
                     version = hint.version,
-                    "the hint of the checkpoint is not written, because another process holds the lock of the log's \
+                    "the hint of the checkpoint is not written, because another writer holds the lock of the log's \
                      directory"
                 );
                 return Ok(());

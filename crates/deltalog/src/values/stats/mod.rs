@@ -32,7 +32,7 @@ pub use decode::{decode_stats, stats_fields};
 pub(crate) use footer::whole_bounds;
 pub(crate) use footer_nan::{KnownNans, NANS};
 pub(crate) use json::{num_records, with_num_records, with_wide_bounds};
-pub(crate) use origin::{MARK, is_own};
+pub(crate) use origin::{MARK, OF_ROWS, is_own};
 pub(crate) use parsed::lossless;
 pub use parsed::normalize_stats;
 pub(crate) use rows::{ColumnValues, is_bounded};

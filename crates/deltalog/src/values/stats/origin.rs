@@ -24,6 +24,10 @@ use super::scanner::{Member, Scanner};
 /// The name of the JSON member for the mark.
 pub(crate) const MARK: &str = "deltalog";
 
+/// The tag of files whose rows have been read to compute statistics. Statistics that such a file still lacks cannot
+/// be computed.
+pub(crate) const OF_ROWS: &str = "deltalog.statisticsOfRows";
+
 /// The version of the rules by which this crate computes statistics.
 pub(super) const RULES: i64 = 1;
 

@@ -72,6 +72,15 @@ impl StatsTree {
         is_known(&self.min) && is_known(&self.max)
     }
 
+    /// Returns whether the statistics of a column are incomplete: they lack the NULL count or, unless it
+    /// `may_lack_bounds`, a bound although the column has values.
+    pub(crate) fn lacks(&self, path: &[String], may_lack_bounds: bool) -> bool {
+        match self.null_count(path) {
+            None => true,
+            Some(nulls) => !may_lack_bounds && Some(nulls) != self.rows && !self.has_bounds(path),
+        }
+    }
+
     /// Returns whether this crate has computed the statistics ([`super::origin`]).
     pub(crate) fn is_own(&self) -> bool {
         self.is_own

@@ -1,21 +1,20 @@
 //! Changes the clustering columns. (Protocol: "Writer Requirements for Clustered Table".)
 //!
 //! - "If a new column is included in the clustering columns list, it is required for all table files to have
-//!   statistics for these added columns". The change is therefore refused if a file has no NULL count of a new column.
-//!   Bounds may be missing, because some values have none in JSON: NaN, infinite numbers, and the last timestamps of
-//!   the year 9999, whose upper bound would be rounded up. A concurrent writer may add files that only have statistics
-//!   for the old columns, so its commit conflicts with the change.
+//!   statistics for these added columns". The change is therefore refused if the statistics of a file lack a new
+//!   column, so that `recompute_statistics` would add them. Some values have no bounds in JSON, such as NaN and
+//!   infinite numbers, so bounds may be missing if this crate has computed the statistics. A concurrent writer may add
+//!   files that only have statistics for the old columns, so its commit conflicts with the change.
 //! - A table that is no longer clustered keeps the metadata domain of clustering, with an empty list of columns.
-
-use arrow::array::{Array, AsArray};
 
 use super::draft::Draft;
 use crate::commit::Operation;
 use crate::error::{Error, Result};
 use crate::expression::predicate::ColumnPath;
-use crate::log::replay::{FileColumn, FileColumns, path_of};
+use crate::log::replay::{FileColumns, adds_of};
 use crate::operations::define::checked_clustering;
-use crate::protocol::{TableFeature, clustering_domain};
+use crate::protocol::{Add, TableFeature, clustering_domain};
+use crate::values::stats::{OF_ROWS, StatsTree};
 
 /// Clusters the table by `columns`; an empty list turns clustering off.
 ///
@@ -47,28 +46,22 @@ pub(super) fn cluster_by(draft: &mut Draft<'_>, columns: &[ColumnPath]) -> Resul
 /// Refuses a column for which a file has no statistics.
 fn ensure_statistics(draft: &Draft<'_>, path: &[String]) -> Result<()> {
     let physical = draft.base.mapped_schema().physical_path(path).unwrap_or_default();
-    for batch in draft.base.replay_files(FileColumns::of(&[FileColumn::Path, FileColumn::Stats]))? {
-        let batch = batch?;
-        let texts = batch.column_by_name(FileColumn::Stats.name());
-        let texts = texts.and_then(|texts| texts.as_string_opt::<i32>());
-        for row in 0..batch.num_rows() {
-            let text = texts.filter(|texts| texts.is_valid(row)).map(|texts| texts.value(row));
-            if !text.is_some_and(|text| has_statistics(text, &physical)) {
-                return Err(Error::invalid_argument(format!(
-                    "the table cannot be clustered by '{}': a file has no statistics of the column",
-                    path.join(".")
-                ))
-                .at_path(path_of(&batch, row).unwrap_or_default())
-                .with_hint("call recompute_statistics, or choose another column"));
-            }
+    for batch in draft.base.replay_files(FileColumns::all())? {
+        if let Some(add) = adds_of(&batch?)?.into_iter().find(|add| lacks_statistics(add, &physical)) {
+            return Err(Error::invalid_argument(format!(
+                "the table cannot be clustered by '{}': a file has no statistics of the column",
+                path.join(".")
+            ))
+            .at_path(add.path)
+            .with_hint("call recompute_statistics, or choose another column"));
         }
     }
     Ok(())
 }
 
-/// Returns whether `stats` contain the NULL count of the column.
-fn has_statistics(stats: &str, physical: &[String]) -> bool {
-    let Ok(stats) = serde_json::from_str::<serde_json::Value>(stats) else { return false };
-    let nulls = physical.iter().try_fold(&stats["nullCount"], |value, part| value.get(part));
-    nulls.is_some_and(serde_json::Value::is_u64)
+/// Returns whether the statistics of a file lack a column, and can be completed.
+fn lacks_statistics(add: &Add, physical: &[String]) -> bool {
+    let Some(stats) = add.stats.as_deref().and_then(StatsTree::parse) else { return true };
+    let is_computed = add.tags.as_ref().is_some_and(|tags| tags.contains_key(OF_ROWS));
+    stats.lacks(physical, is_computed || stats.is_own())
 }

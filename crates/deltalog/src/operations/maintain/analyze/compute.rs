@@ -13,7 +13,6 @@ use arrow::datatypes::{DataType, Field, Fields};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use parquet::schema::types::Type;
 
-use super::poor::{TAG, lacks};
 use crate::error::{Error, Result};
 use crate::expression::predicate::{ColumnPath, column_at};
 use crate::operations::rewrite::ListedFile;
@@ -21,7 +20,7 @@ use crate::protocol::{Add, Tags};
 use crate::runtime::by_name::ByName;
 use crate::scan::RowScan;
 use crate::snapshot::Snapshot;
-use crate::values::stats::{ColumnValues, KnownNans, StatsTree, footer_columns};
+use crate::values::stats::{ColumnValues, KnownNans, OF_ROWS, StatsTree, footer_columns, is_bounded};
 use crate::write::read_footer;
 
 /// Computes the statistics of files of one version. Several threads may use it at the same time.
@@ -57,7 +56,7 @@ pub(super) enum Source {
 impl Computed {
     /// Returns whether the rows were read, but the file's action does not have the tag yet that records this.
     pub(super) fn is_newly_tagged(&self) -> bool {
-        let has_tag = self.add.tags.as_ref().is_some_and(|tags| tags.contains_key(TAG));
+        let has_tag = self.add.tags.as_ref().is_some_and(|tags| tags.contains_key(OF_ROWS));
         self.source == Source::Rows && !has_tag
     }
 
@@ -68,7 +67,7 @@ impl Computed {
         add.stats.clone_from(&self.stats);
         if self.source == Source::Rows {
             let tags = add.tags.get_or_insert_with(Tags::new);
-            tags.insert(TAG.to_owned(), Some("true".to_owned()));
+            tags.insert(OF_ROWS.to_owned(), Some("true".to_owned()));
         }
         add
     }
@@ -170,7 +169,8 @@ impl<'a> Computer<'a> {
             footer_columns(&footer, known).for_each(|column| stats.set(&column));
             is_own &= KnownNans::of(&footer).is_of_known_writer();
         }
-        let is_lacking = |column: &&Column| lacks(&stats, rows, &column.physical, &column.data_type, false);
+        let is_lacking =
+            |column: &&Column| stats.lacks(column.physical.parts(), !is_bounded(&column.data_type));
         let lacking: Vec<&Column> = self.columns.iter().filter(is_lacking).collect();
         let source = if lacking.is_empty() { Source::Footer } else { Source::Rows };
         if source == Source::Rows {

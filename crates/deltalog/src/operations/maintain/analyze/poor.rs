@@ -10,12 +10,8 @@ use crate::error::Result;
 use crate::expression::predicate::ColumnPath;
 use crate::protocol::Add;
 use crate::snapshot::Snapshot;
-use crate::values::stats::{StatsTree, indexed, is_bounded};
+use crate::values::stats::{OF_ROWS, StatsTree, indexed, is_bounded};
 use crate::write::TableWriteSpec;
-
-/// The tag of files whose rows have been read to compute statistics. Statistics that such a file still lacks cannot
-/// be computed.
-pub(super) const TAG: &str = "deltalog.statisticsOfRows";
 
 /// The statistics that the files of a version should have.
 pub(super) struct Expected {
@@ -36,24 +32,11 @@ impl Expected {
     /// Returns whether the statistics of a file are poor.
     pub(super) fn is_poor(&self, add: &Add) -> bool {
         let Some(stats) = add.stats.as_deref().and_then(StatsTree::parse) else { return true };
-        let Some(rows) = stats.rows() else { return true };
-        let is_final = add.tags.as_ref().is_some_and(|tags| tags.contains_key(TAG));
+        let is_final = add.tags.as_ref().is_some_and(|tags| tags.contains_key(OF_ROWS));
         let is_wide = !stats.is_tight() && add.deletion_vector.is_none();
-        is_wide || self.columns.iter().any(|(path, data_type)| lacks(&stats, rows, path, data_type, is_final))
-    }
-}
-
-/// Returns whether the statistics of a file with `rows` rows are incomplete for a column. If `is_final` is true,
-/// missing bounds cannot be computed and do not count.
-pub(super) fn lacks(
-    stats: &StatsTree,
-    rows: i64,
-    path: &ColumnPath,
-    data_type: &DataType,
-    is_final: bool,
-) -> bool {
-    match stats.null_count(path.parts()) {
-        None => true,
-        Some(nulls) => !is_final && nulls != rows && is_bounded(data_type) && !stats.has_bounds(path.parts()),
+        let lacks = |(path, data_type): &(ColumnPath, DataType)| {
+            stats.lacks(path.parts(), is_final || !is_bounded(data_type))
+        };
+        stats.rows().is_none() || is_wide || self.columns.iter().any(lacks)
     }
 }
