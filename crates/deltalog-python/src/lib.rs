@@ -18,6 +18,7 @@
 //! | `convert` | `ConversionPlan`: directories of Parquet files that become tables |
 //! | `create` | `create_table`: creates tables by their definition, with or without rows |
 //! | `decoder` | reads rows from the bytes of a file |
+//! | `delimiter` | the character between the values of a CSV record |
 //! | `distributed` | `DistributedWrite`, `WriteTask`, `Fragment`: writes by several processes |
 //! | `encoder` | writes rows as the bytes of a file |
 //! | `ending` | keeps other threads out while the interpreter shuts down |
