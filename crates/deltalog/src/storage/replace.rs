@@ -139,7 +139,7 @@ impl Storage {
 
     fn put_locked(&self, path: &str, bytes: Bytes, read: Option<&FileState>) -> Result<Replacement> {
         let file = self.local_file(path, &self.path(path)?)?;
-        // A directory that does not exist yet, or that cannot be locked, is an error here.
+        // Without a lock, the file is replaced if its directory does not exist yet, or cannot be locked.
         let directory = file.parent().and_then(|directory| File::open(directory).ok());
         let lock = directory.map(|directory| Locked::new(directory, TRIES, PAUSE));
         interrupt::check()?;
